@@ -398,3 +398,12 @@ async def test_only_what_the_owner_began_is_under_way() -> None:
         under_way = _section(await memory.brief(), "Under way")
     assert "slipper" not in under_way and "Married" not in under_way
     assert "asked: “Where is the key?”" in under_way and "said: “The footer is broken on phones”" in under_way
+
+
+async def test_frau_before_a_name_is_no_wife() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember("Frau Kowalczyk aus der Limmerstraße 14 zahlt 780 Euro kalt")
+        await memory.remember("Meine Frau Gudrun mag Krimis")
+        await memory.add("Heute war es ruhig", session="a")
+        brief = str(await memory.brief())
+        assert "Krimis" in brief and "780" not in brief

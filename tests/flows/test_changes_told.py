@@ -19,6 +19,7 @@ TOLD = [
     ),
     ("Моя жена Анна работает в библиотеке", "Анна с этой недели на пенсии.", "Моя жена работает?"),
     ("Ich wohne in Köln", "Im Mai zog ich nach Bonn um.", "Wo wohne ich?"),
+    ("La clase de cerámica es los miércoles", "La clase de cerámica pasa a los jueves.", "¿Cuándo tengo cerámica?"),
     ("I live in Leeds", "Busy week! We've moved out of Leeds, we're in Hull since Monday.", "Where do I live?"),
     ("I'm subscribed to Netflix", "I cancelled Netflix yesterday.", "Which service am I subscribed to?"),
     ("The standup is at 9:30", "The standup moved to 10:15. Lovely weather.", "When is the standup?"),

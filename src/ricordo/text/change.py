@@ -319,11 +319,13 @@ def topics(text: str) -> Topics:
         written = found.group()
         low = written.lower()
         word = _word(low, languages)
+        is_unlike = any(start <= found.start() < end for start, end in unlike)
+        is_kin = word.is_kin and not is_unlike
         has_theirs = has_theirs or word.is_theirs
         if word.is_own and not any(start <= found.start() < end for start, end in apart):
             is_own = True
             of_self.append(place)
-        elif word.is_kin and of_self in ([0], [1]) and place <= _OF_KIN_WITHIN:
+        elif is_kin and of_self in ([0], [1]) and place <= _OF_KIN_WITHIN:
             of_self = []  # "my brother plays", "o meu irmão joga"
         is_owner = place < _BEGINNING and (
             (before in known.owner_before and not word.is_own)
@@ -337,9 +339,9 @@ def topics(text: str) -> Topics:
             continue
         if word.has_digit:
             numbers.add(low.rstrip("."))
-        is_of_kin = is_of_kin or (place < _BEGINNING and word.is_kin and -1 not in whose)
+        is_of_kin = is_of_kin or (place < _BEGINNING and is_kin and -1 not in whose)
         is_of_somebody = is_of_somebody or is_owner
-        if is_owner or (place < _BEGINNING and word.is_kin):
+        if is_owner or (place < _BEGINNING and is_kin):
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
         is_date = is_dated and (low in dates or _DAY_OR_YEAR.fullmatch(low) is not None)
@@ -348,9 +350,8 @@ def topics(text: str) -> Topics:
         worth = _COMMON if word.is_common or is_date else _NUMBER if is_number else _NAME if is_name else 1.0
         near = whose[max(0, place - _BEFORE) : place]
         of_whom = 1 if 1 in near else max(near, key=abs, default=0)
-        is_unlike = any(start <= found.start() < end for start, end in unlike)
         stems = _without(word.stems, {each for each in word.stems if each.startswith("=")}) if is_unlike else word.stems
-        words.append(TopicWord(stems, worth, found.start(), of_whom, word.is_kin))
+        words.append(TopicWord(stems, worth, found.start(), of_whom, is_kin))
     words = _with_states(words, text, languages)
     subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None
     marks: Set[str] = _of_self(languages) if subject != [] else frozenset()
