@@ -308,3 +308,49 @@ async def test_own_work_is_no_answer_to_where_a_relative_works(memory: Any, rela
     await memory.remember("I drive a bus for Arriva")
     await memory.settle()
     assert (await memory.search(question)).ids[:1] == [wanted.id]
+
+
+@pytest.mark.parametrize(
+    ("home", "wedding", "moved", "asked"),
+    [
+        ("I live in Leeds.", "My sister Martha marries in Cuenca.", "We've moved to York.", "Which city do I live in?"),
+        (
+            "Ich wohne in Köln.",
+            "Meine Schwester heiratet in Kassel.",
+            "Wir sind nach Bonn gezogen.",
+            "In welcher Stadt wohne ich?",
+        ),
+        (
+            "Vivo en Valencia.",
+            "Mi hermana Marta se casa en Cuenca.",
+            "Nos hemos mudado a Castellón.",
+            "¿En qué ciudad vivo?",
+        ),
+        (
+            "J'habite à Lyon.",
+            "Ma sœur Marthe se marie à Tours.",
+            "Nous avons déménagé à Nantes.",
+            "Dans quelle ville j'habite ?",
+        ),
+        (
+            "Vivo a Torino.",
+            "Mia sorella Marta si sposa a Cuneo.",
+            "Ci siamo trasferiti a Genova.",
+            "In che città vivo?",
+        ),
+        ("Moro no Porto.", "A minha irmã casa-se em Coimbra.", "Mudámo-nos para Braga.", "Em que cidade moro?"),
+        ("Я живу в Твери.", "Моя сестра выходит замуж в Калуге.", "Мы переехали в Казань.", "В каком городе я живу?"),
+    ],
+)
+async def test_a_question_for_the_town_is_answered_by_the_latest_home(
+    memory: Any, home: str, wedding: str, moved: str, asked: str
+) -> None:
+    for text in (home, wedding, "My dog is called Rex", moved):
+        await memory.remember(text)
+    await memory.settle(600)
+    (review,) = await memory.review()
+    for _ in range(2):
+        assert (await memory.search(asked)).hits[0].content == moved
+        assert moved in await memory.context(asked)
+        if review.decision is None:
+            review = await memory.resolve(review.id, decision="replace")
