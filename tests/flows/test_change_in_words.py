@@ -1048,3 +1048,20 @@ async def test_what_is_cancelled_is_no_longer_planned(memory: Any, plan: str, en
 async def test_a_weekday_at_the_end_does_not_hide_that_a_habit_ended(memory: Any, older: str, newer: str) -> None:
     old = await memory.remember(older)
     assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_news"),
+    [
+        ("Mr Oz hasn't paid the November rent yet", "Mr Oz paid the November rent today", True),
+        ("Tom hat die Miete noch nicht überwiesen", "Tom hat die Miete heute überwiesen", True),
+        ("Ainda não paguei a renda", "Já paguei a renda", True),
+        ("Mr Oz hasn't paid the November rent yet", "Mr Oz will pay the November rent on Friday", False),
+        ("Mr Oz hasn't paid the November rent yet", "Mr Brand paid the October rent", False),
+    ],
+)
+async def test_what_had_not_happened_yet_has_happened(before: str, after: str, is_news: bool) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        old = await memory.remember(before)
+        told = await memory.remember(after)
+        assert [each.id for each in told.outdates] == [old.id] * is_news

@@ -41,6 +41,8 @@ STAYS = [
     ("I live in Tampere", "We moved releases to Tuesday mornings."),
     ("Ich wohne in Köln", "Vor dem Theater zog ich mich schnell um."),
     ("Ich wohne in Köln", "Tamsin zog letzten Monat nach Felsdorf."),
+    ("Tom hasn't paid the November rent yet", "Tom will pay the November rent on Friday."),
+    ("Tom hasn't paid the November rent yet", "Has Tom paid the November rent?"),
     ("I work at Novatek", "My friend Ben quit Novatek yesterday."),
     ("I play tennis every Thursday", "I've bought new shoes, Thursday was a long day."),
     ("I love painting together with the kids", "Here's a painting I made just now with the kids."),

@@ -945,6 +945,8 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     if _are_of_one_event(old[0], new[0]):
         return None
     found = _succession(old, new, context)
+    if not found and _has_come_about(old, new):
+        return _COME_ABOUT
     if found or before.length <= _SHORT:
         return found
     is_own = before.is_own or topics(new[0]).is_own
@@ -959,6 +961,27 @@ def _are_of_one_event(old: str, new: str) -> bool:
     """Return whether two statements tell a change of one and the same year: in other words, or in another language."""
     years = [{each for each in topics(text).numbers if _YEAR.fullmatch(each)} for text in (old, new)]
     return bool(years[0]) and years[0] == years[1] and says_change(old) and says_change(new)
+
+
+def _has_come_about(old: Said, new: Said) -> bool:
+    """Return whether a statement says that what had not happened yet has happened, in much the same words: "Tom has not
+    paid the rent yet", "Tom paid the rent today".
+    """
+    if old[1] != new[1] or not denies(old[0], languages_of(old[0])) or denies(new[0], languages_of(new[0])):
+        return False
+    if "unchanged" not in cues(old[0], languages_of(old[0])):  # "yet"
+        return False
+    said = cues(new[0], languages_of(new[0]))
+    before, after = topics(old[0]), topics(new[0])
+    if not all(after.likeness(stems) for stems in before.subject or ()):
+        return False
+    telling = [word for word in before.words if word.worth > _COMMON]
+    shared = sum(after.likeness(word.stems) > 0 for word in telling)
+    return said.isdisjoint(_NO_NEWS) and len(telling) > 1 and shared >= len(telling) - (len(telling) > 2)
+
+
+_NO_NEWS: frozenset[Cue] = frozenset(("unsure", "reported", "future", "asks", "past"))
+_COME_ABOUT = Succession(likelihood=0.7, says_so=True)
 
 
 def _sentences(text: str) -> list[str]:
