@@ -120,6 +120,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SHOWN_SPEAKERS = 100
+_FEW = 100  # of more facts at once, it is not told what they make out of date in other spaces
 _NEW_WORDS = frozenset(("correct", "update", "propose", "add entity", "relate", "update entity"))
 """The changes, besides those that add memories, that store what somebody says now."""
 
@@ -698,22 +699,25 @@ class Memory:
             kept = [arrived.kept.get(node.id, node) for node in learnt.nodes]
             change = replace(arrived.change, kept_secrets=secret if arrived.change.add else ())
             told = [resolve.with_outdated(node, arrived.change.reviews) for node in kept]
-            return change, [self._with_outdated_elsewhere(tx, node, now) for node in told]
+            return change, self._with_outdated_elsewhere(tx, told, now) if len(told) <= _FEW else told
 
         kept = await self._write("remember", decide)
         kept = [_with_removals(node, fact.content) for node, fact in zip(kept, facts_, strict=True)]
         engine.backlog.note(len(nodes))
         return kept
 
-    def _with_outdated_elsewhere(self, tx: Snapshot, node: Node, now: int) -> Node:
-        """Return a new fact with what it may make out of date in this owner's other spaces, or in their own memory."""
+    def _with_outdated_elsewhere(self, tx: Snapshot, nodes: list[Node], now: int) -> list[Node]:
+        """Return new facts with what they may make out of date in this owner's other spaces, or in their own memory."""
         scope = self._scope
         if not scope.owner or scope.is_chat_itself:
-            return node
-        spaces = (
-            [""] if node.chat else [*(each.name for each in sharing.spaces_of(tx, scope)), *filter(None, [scope.chat])]
-        )
-        return resolve.with_outdated_elsewhere(tx, node, scope=scope, spaces=list(dict.fromkeys(spaces)), now=now)
+            return nodes
+        joined = () if all(node.chat for node in nodes) else tx.members.joined(scope.owner)
+        named = [name for name in joined if scope.spaces is None or name in scope.spaces]
+        shared = list(dict.fromkeys((*named, *filter(None, [scope.chat]))))
+        return [
+            resolve.with_outdated_elsewhere(tx, node, scope=scope, spaces=[""] if node.chat else shared, now=now)
+            for node in nodes
+        ]
 
     async def correct(
         self,

@@ -1010,7 +1010,6 @@ def _across_spaces(best: Sequence[Ranked], known: Shortlist) -> list[tuple[int, 
     own = next((fact.owner for fact in facts if fact.owner), "")
     said = {fact.key: (fact.content, fact.speaker) for fact in facts}
     forms = {fact.key: canonical(fact.content, speaker=fact.speaker, owner=own, about=fact.about) for fact in facts}
-
     own_words = {fact.key for fact in facts if topics(fact.content).is_own}
 
     def changes(older: int, newer: int) -> bool:
