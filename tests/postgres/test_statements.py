@@ -43,6 +43,7 @@ OF_FILES = {
     "node_remains",
     "relations_to_link_forget",
     "schema_column_kinds",
+    "schema_text",
     "sequences",
     "session_names",
     "space_of_gone",
