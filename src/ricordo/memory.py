@@ -669,7 +669,10 @@ class Memory:
         return (await self.remember_many([fact]))[0]
 
     async def remember_many(self, facts_: Sequence[Fact]) -> list[Node]:
-        """Store several facts as one commit, all or none. Raises the errors of `remember`."""
+        """Store several facts as one commit, all or none. Raises the errors of `remember`.
+
+        Of more than 100 facts, `outdates` names those of the same space only.
+        """
         _check_all(facts_, Fact, 'Fact(content="...")', name="facts_")
         engine = self._opened
         now = engine.now()

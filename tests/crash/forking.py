@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -51,16 +51,22 @@ class Ended:
 def run_forked(program: str, *arguments: str, timeout_s: float = 120) -> Ended:
     """Run a program like `python -c PROGRAM ARGUMENTS`."""
     with tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as errors:
-        child = FORKED.Process(target=_be, args=(program, arguments, errors.name))
-        child.start()
-        child.join(timeout_s)
-        if child.exitcode is None:
-            child.kill()
-            child.join()
-            raise TimeoutError(f"still running after {timeout_s} s:\n{errors.read()}")
-        ended = Ended(child.exitcode, errors.read())
-        child.close()
-        return ended
+        status = _status(_be, program, arguments, errors.name, timeout_s=timeout_s, errors=Path(errors.name))
+        return Ended(status, errors.read())
+
+
+def _status(work: Callable[..., object], *given: object, timeout_s: float, errors: Path) -> int:
+    """Run a function in a forked process and return its exit status."""
+    child = FORKED.Process(target=work, args=given)
+    child.start()
+    child.join(timeout_s)
+    if child.exitcode is None:
+        child.kill()
+        child.join()
+        raise TimeoutError(f"still running after {timeout_s} s:\n{errors.read_text('utf-8', 'replace')}")
+    status = child.exitcode
+    child.close()
+    return status
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +90,8 @@ def run_command(
         streams = [Path(folder, name) for name in ("in", "out", "err")]
         streams[0].write_bytes(stdin)
         given = [os.fsencode(each) for each in arguments]
-        child = FORKED.Process(target=_be_command, args=(given, dict(environment), cwd or Path.cwd(), streams))
-        child.start()
-        child.join(timeout_s)
-        if child.exitcode is None:
-            child.kill()
-            child.join()
-            raise TimeoutError(f"still running after {timeout_s} s:\n{streams[2].read_text('utf-8')}")
-        status = child.exitcode
-        child.close()
+        place = cwd or Path.cwd()
+        status = _status(_be_command, given, dict(environment), place, streams, timeout_s=timeout_s, errors=streams[2])
         return Done(status, streams[1].read_bytes(), streams[2].read_bytes())
 
 

@@ -1065,3 +1065,19 @@ async def test_what_had_not_happened_yet_has_happened(before: str, after: str, i
         old = await memory.remember(before)
         told = await memory.remember(after)
         assert [each.id for each in told.outdates] == [old.id] * is_news
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "question"),
+    [
+        ("The team moved to Slack in 2026", "In autumn 2026 the team moved to Zulip", "What does the team chat on?"),
+        ("My sister moved to Rome in March 2026", "My sister moved to Oslo in November 2026", "Where is my sister?"),
+        ("Ich bin 2026 nach Bonn gezogen", "Ich bin im Herbst 2026 nach Kiel gezogen", "Wo wohne ich?"),
+    ],
+)
+async def test_two_changes_of_one_year_are_two(before: str, after: str, question: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        old = await memory.remember(before)
+        new = await memory.remember(after)
+        assert [each.id for each in new.outdates] == [old.id]
+        assert (await memory.search(question)).ids[0] == new.id

@@ -7,6 +7,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from ricordo.clock import handle_of, to_ms
@@ -35,6 +36,8 @@ _QUOTABLE_MOST = 300
 _LEAST_WORDS = 4
 NEWER_CHARS = 200
 """How much of a newer fact is shown beside the older one that it may make outdated."""
+
+Told = TypeVar("Told", Node, Hit)
 
 
 def warnings_of(node: Node) -> tuple[str, ...]:
@@ -223,10 +226,15 @@ def _writer(node: Node, author: Author | None) -> str:
 
 def as_own(hit: Hit, owner: str) -> Hit:
     """Return a hit as this owner reads it: what they said to a chat themselves is the user's, like their own memory."""
-    if not hit.space or hit.speaker != owner:
-        return hit
+    return told_by(hit, owner) if hit.space else hit
+
+
+def told_by(item: Told, owner: str) -> Told:
+    """Return what a chat was told as its speaker reads it, if the owner is the speaker."""
+    if item.speaker != owner:
+        return item
     mine = same_name_key(owner)
-    return replace(hit, speaker=None, about=tuple(name for name in hit.about if same_name_key(name) != mine))
+    return replace(item, speaker=None, about=tuple(name for name in item.about if same_name_key(name) != mine))
 
 
 def may_be_quoted(hit: Hit) -> bool:

@@ -29,6 +29,7 @@ from ricordo.retrieval.hits import (
     newer_by_older,
     only_asks,
     says_the_same,
+    told_by,
     warnings_of,
     without_withheld,
     writers,
@@ -320,11 +321,7 @@ def _ranked(found: CandidateSet, pool: Pool | None, plan: Plan) -> tuple[list[Ra
 
 def _as_own(known: Shortlist, owner: str) -> Shortlist:
     """Return memories as their owner reads them: what they told a chat is what they say of themselves."""
-    told = {key: node for key, node in known.nodes.items() if owner and node.chat and node.speaker == owner}
-    own = {
-        key: replace(node, speaker=None, about=tuple(name for name in node.about if name != owner))
-        for key, node in told.items()
-    }
+    own = {key: told_by(node, owner) for key, node in known.nodes.items() if owner and node.chat}
     return replace(known, nodes={**known.nodes, **own}) if own else known
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -175,19 +175,22 @@ def _create_empty(path: Path, options: Options) -> None:
 
 def _prepared(path: Path, options: Options) -> apsw.Connection:
     was_new = not header_of(path)
-    with ExitStack() as stack:
-        try:
-            connection = stack.enter_context(
-                closing(connect(path, durability=options.durability, patience_s=options.patience_s, key=options.key))
-            )
-            prepare(connection, path, options.steps, key=options.key)
-        except (StoreError, DeniedError) as error:
-            if not (was_new and isinstance(error.__cause__, apsw.NotADBError) and is_sealed(path)):
-                raise
-        else:
-            stack.pop_all()
-            return connection
-    return _prepared(path, options)  # another process created the file at the same time, with another salt
+    try:
+        return _migrated(path, options)
+    except (StoreError, DeniedError) as error:
+        if not (was_new and isinstance(error.__cause__, apsw.NotADBError) and is_sealed(path)):
+            raise
+        return _prepared(path, options)  # another process created the file at the same time, with another salt
+
+
+def _migrated(path: Path, options: Options) -> apsw.Connection:
+    connection = connect(path, durability=options.durability, patience_s=options.patience_s, key=options.key)
+    try:
+        prepare(connection, path, options.steps, key=options.key)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _create_private(path: Path) -> None:

@@ -958,7 +958,9 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
 
 
 def _are_of_one_event(old: str, new: str) -> bool:
-    """Return whether two statements tell a change of one and the same year: in other words, or in another language."""
+    """Return whether two statements tell a change of one and the same year in two languages."""
+    if any(language in languages_of(new) for language in languages_of(old)):
+        return False
     years = [{each for each in topics(text).numbers if _YEAR.fullmatch(each)} for text in (old, new)]
     return bool(years[0]) and years[0] == years[1] and says_change(old) and says_change(new)
 

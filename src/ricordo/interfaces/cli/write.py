@@ -103,7 +103,8 @@ async def _stored(
 def _outdated(older: Outdated) -> str:
     said = one_line(older.content, most=100)
     if older.space is not None:
-        where, again = (older.space, f"--chat {older.space} ") if older.space else ("your own memory", "")
+        place = one_line(older.space)
+        where, again = (place, f"--chat {shlex.quote(place)} ") if place else ("your own memory", "")
         return f"It may make out of date, in {where}: {said}  (`ricordo {again}forget {short_id(older.id)}` ends it)"
     done, asks = ("replaces", "can reverse this") if older.is_closed else ("may make out of date", "asks about it")
     return f"It {done}: {said}  (`ricordo review` {asks})"
