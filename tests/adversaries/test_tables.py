@@ -26,6 +26,7 @@ def known() -> dict[str, Any]:
     return json.loads(tables.RESULTS.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 def test_file_attacks_are_detected_except_an_older_copy(known: dict[str, Any]) -> None:
     found = tables.at_rest()
     assert {store: {name: each["noticed"] for name, each in cells.items()} for store, cells in found.items()} == {

@@ -273,6 +273,7 @@ async def told_after_undoing_undos(memory: Memory, ids: Any) -> str:
     return await all_of(memory, ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "gone", "stays"),
     [

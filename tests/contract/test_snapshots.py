@@ -204,6 +204,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", SHARED)
 async def test_two_processes_write_at_once_and_lose_nothing(shared, tmp_path):
     where = location(shared, tmp_path / "memory")

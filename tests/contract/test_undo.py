@@ -27,6 +27,7 @@ async def dumped(memory, history):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_undo_restores_what_was_and_can_be_undone(memory, clock, tmp_path, seed):
     history = History(memory, clock, tmp_path, seed=1_000 + seed)

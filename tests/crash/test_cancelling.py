@@ -7,6 +7,8 @@ import gc
 import logging
 import random
 
+import pytest
+
 from ricordo.memory import Memory
 from ricordo.model import Message
 from ricordo.settings import Settings
@@ -58,6 +60,7 @@ class Callers:
             assert outcome is None or isinstance(outcome, asyncio.CancelledError), outcome
 
 
+@pytest.mark.slow
 def test_thousands_of_cancelled_awaits_damage_nothing(tmp_path, caplog):
     path = tmp_path / "m.db"
     complaints = []

@@ -10,11 +10,13 @@ import pytest
 from tests.crash import damage
 
 
+@pytest.mark.slow
 def test_the_command_that_an_error_names_mends_the_store() -> None:
     results = damage.run(6, seed=5)
     assert [each for each in results if not each["mended"]] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["index.db", "history.jsonl"])
 def test_a_folder_in_the_place_of_a_file_is_moved_away(tmp_path: Path, name: str) -> None:
     store = damage.built(tmp_path)["folder"]

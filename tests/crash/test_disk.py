@@ -165,6 +165,7 @@ def test_a_full_disk_refuses_writes_until_there_is_space(tmp_path, small_disk, c
     check_afterwards(path, kept)
 
 
+@pytest.mark.slow
 def test_a_file_size_limit_behaves_like_a_full_disk(tmp_path):
     """Another errno, another of SQLite's errors: a quota rather than a full disk."""
     in_a_child(tmp_path, close_while_full=False)

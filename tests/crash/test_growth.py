@@ -7,15 +7,19 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from tests.crash.growth import ROOT, attacks, growth, is_steep
 
 
+@pytest.mark.slow
 def test_a_square_is_noticed() -> None:
     """The pattern of sentences that once held every writer for 30 seconds was of this kind."""
     slow = re.compile(r"\s+x")
     assert any(is_steep(growth(slow.search, attack, sizes=(4_096, 16_384, 65_536))) for attack in attacks(slow))
 
 
+@pytest.mark.slow
 def test_no_parser_is_slowed_down_by_a_hostile_text() -> None:
     """In a process of its own, so that every pattern is recorded when it is compiled."""
     command = [sys.executable, "-m", "tests.crash.growth", "--share", "80", "--largest", "16384", "--seed", "5"]

@@ -25,6 +25,7 @@ def test_a_kill_at_a_named_point_loses_nothing(tmp_path, point):
     assert run.verdict.ok, run.verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_five_random_kills_lose_nothing(tmp_path, kind):
     said = Acknowledged()

@@ -12,6 +12,7 @@ import pytest
 from tests.crash import flips, power
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_with_durability_disk_no_power_cut_loses_or_damages_anything(kind):
     tally = power.many(15, seed=40, kind=kind)
@@ -19,6 +20,7 @@ def test_with_durability_disk_no_power_cut_loses_or_damages_anything(kind):
     assert tally.acknowledged > 20
 
 
+@pytest.mark.slow
 def test_without_disk_durability_some_cuts_lose_data():
     assert power.many(25, seed=40, kind="file", durability="process").lost != []
 

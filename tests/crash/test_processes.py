@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from ricordo.memory import Memory
 from tests.crash.kills import ROOT
 from tests.crash.processes import WRITERS, quantiles, together
@@ -15,6 +17,7 @@ from tests.storage.making import rows
 WRITES = 60
 
 
+@pytest.mark.slow
 def test_four_processes_write_side_by_side_and_everything_is_there(tmp_path):
     path = tmp_path / "m.db"
     measured = together(path, WRITES)
@@ -46,6 +49,7 @@ asyncio.run(main(sys.argv[1], sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 def test_short_commands_run_while_another_process_writes(tmp_path):
     path = tmp_path / "m.db"
     words = [f"word{number}" for number in range(4)]

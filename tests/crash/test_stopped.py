@@ -115,6 +115,7 @@ POINTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("point", "verb"), POINTS.items())
 async def test_a_folder_of_a_stopped_writer_can_be_read(tmp_path, point, verb):
     folder = tmp_path / "memory"

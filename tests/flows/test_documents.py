@@ -665,6 +665,7 @@ def test_a_hostile_document_is_read_in_time(name):
     assert time.process_time() - started < 10
 
 
+@pytest.mark.slow
 def test_messages_in_messages_without_end_are_refused():
     for inner in (
         "Content-Type: message/rfc822\n\n" * 4_000,

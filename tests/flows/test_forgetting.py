@@ -73,6 +73,7 @@ async def test_a_clock_that_goes_backwards_breaks_nothing(memory: Any, clock: Ha
     assert (await memory.gc()).archived == {}
 
 
+@pytest.mark.slow
 async def test_a_thousand_searches_slow_the_fading_of_a_memory_and_do_not_raise_its_rank(
     place: Place, clock: HandClock
 ) -> None:
@@ -241,6 +242,7 @@ async def test_a_restored_memory_counts_as_new(memory: Any, clock: HandClock) ->
     assert (await memory.gc()).archived == {"decayed": 1}
 
 
+@pytest.mark.slow
 async def test_upkeep_can_be_undone_as_a_whole(memory: Any, clock: HandClock) -> None:
     nodes = await memory.remember_many(
         [Fact(content=f"Errand {number}", expires="for 2 weeks") for number in range(1_100)]
@@ -294,6 +296,7 @@ async def test_a_failing_step_does_not_stop_the_others(place: Place, clock: Hand
         assert report.steps[1].report.archived == {"expired": 1}
 
 
+@pytest.mark.slow
 async def test_concurrent_upkeep_closes_each_memory_once(place: Place, clock: HandClock) -> None:
     options: dict[str, Any] = {"embedder": None, "clock": clock, "settings": Settings(durability="process")}
     async with Memory.open(place.location, **options) as one, Memory.open(place.location, **options) as two:
@@ -307,6 +310,7 @@ async def test_concurrent_upkeep_closes_each_memory_once(place: Place, clock: Ha
         assert [len(versions) for versions in [await one.history((await two.archive(1)).nodes[0].id)]] == [2]
 
 
+@pytest.mark.slow
 async def test_interrupted_upkeep_is_finished_by_the_next_run(place: Place, clock: HandClock) -> None:
     settings = Settings(durability="process")
     async with Memory.open(place.location, embedder=None, clock=clock, settings=settings) as memory:

@@ -194,6 +194,7 @@ async def test_showing_a_memory_is_counted_later_and_changes_no_rank(place: Plac
         assert (await memory.doctor()).ok
 
 
+@pytest.mark.slow
 async def test_an_entity_with_very_many_facts_is_read_in_part(place: Place) -> None:
     async with ricordo.Memory.open(place.location, embedder=None, settings=Settings(durability="process")) as memory:
         await memory.add_entity("Anna", type="person")

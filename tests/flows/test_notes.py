@@ -399,6 +399,7 @@ def killed(vault: Path, turn: int) -> set[str]:
         return {first, *(line.strip() for line in process.stdout if line.endswith("\n"))}
 
 
+@pytest.mark.slow
 async def test_kills_lose_and_double_nothing(vault: Path) -> None:
     wanted: set[str] = set()
     for turn in range(6):

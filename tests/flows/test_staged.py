@@ -154,6 +154,7 @@ async def test_several_proposals_about_one_memory_are_decided_one_by_one(store: 
     assert [each.newer.content for each in await store.resolve_many(decision="approve")] == ["Anna is a doctor"]
 
 
+@pytest.mark.slow
 async def test_approval_of_a_thousand_is_one_commit_and_can_be_by_trust(store: Memory) -> None:
     said = store.scoped(Scope(owner="ann", propose=True))
     await said.remember("I am allergic to nuts")
@@ -213,6 +214,7 @@ async def test_credentials_in_proposals_are_redacted(store: Memory) -> None:
     assert secret not in str(await texts(store))
 
 
+@pytest.mark.slow
 async def test_proposals_change_no_answer_of_anyone(tmp_path: Path) -> None:
     tally = await staged.run(300, 3)
     assert (tally.canaries, tally.changed) == ([], [])

@@ -43,6 +43,7 @@ async def take_in(memory: Any, row: dict[str, Any]) -> str:
     )
 
 
+@pytest.mark.slow
 async def test_of_forty_poisoned_inputs_none_overrides_the_user_and_none_reaches_a_context(memory: Any) -> None:
     await _poisoned(memory, "poisoned.jsonl")
 

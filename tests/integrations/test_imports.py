@@ -34,6 +34,7 @@ WATCHED = {"langgraph", "langchain_core", "agents", "openai", "pydantic_ai", "an
 WATCHED |= {"autogen_core", "agent_framework", "llama_index", "google.adk", "crewai"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapter", OWN)
 def test_an_adapter_loads_no_library_but_its_own(adapter: str) -> None:
     if not all(map(is_installed, OWN[adapter])):

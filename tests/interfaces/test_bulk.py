@@ -137,6 +137,7 @@ async def test_only_the_user_may(memory):
     assert await texts(memory, tag="old") == {"Bob likes tea"}
 
 
+@pytest.mark.slow
 def test_a_commit_of_thousands_takes_time_by_their_number_and_not_its_square(tmp_path):
     """Within a savepoint each statement takes the longer the more pages have changed: 3,000 took two minutes."""
     with blocking.Memory.open(tmp_path / "me.db", embedder=None) as memory:

@@ -247,6 +247,7 @@ def test_a_chat_remembers_across_restarts_and_sessions(cli: Cli, server: ModelSe
     assert "<recalled-memory>" in system and "Coco" in system
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dies_at", ["asking", "writer: after commit"])
 def test_a_session_killed_during_consolidation_is_consolidated_once(cli: Cli, server, dies_at: str) -> None:
     with Terminal(cli, server.url) as terminal:

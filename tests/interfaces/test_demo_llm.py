@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.models.language.serving import ModelServer, Reply, said
 
 from ricordo.interfaces.demo.script import scripted_answer
@@ -48,6 +49,7 @@ def test_a_model_server_with_scripted_answers_gives_the_same_knowledge(tmp_path:
     assert {run["model"] for run in told["runs"]} == {"http:small"}
 
 
+@pytest.mark.slow
 def test_a_failing_model_server_leaves_sessions_waiting(tmp_path: Path) -> None:
     with ModelServer() as server:
         server.always = said("I am only a small model")

@@ -7,6 +7,7 @@ import socket
 import time
 from pathlib import Path
 
+import pytest
 from tests.interfaces import floods
 from tests.interfaces.serving import house, served
 from tests.interfaces.test_http import rpc
@@ -16,6 +17,7 @@ from ricordo.interfaces.http.guard import Limits
 _GENEROUS_S = 5.0
 
 
+@pytest.mark.slow
 def test_slow_and_malformed_clients_keep_nobody_out(tmp_path: Path) -> None:
     with served(tmp_path, "--rate", "1000") as server:
         tally = asyncio.run(floods.flood(server, slow=220, requests=300, seed=3))

@@ -191,6 +191,7 @@ def wait_for_hit(cli: Cli, question: str, text: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_an_interrupted_import_can_be_resumed(cli: Cli) -> None:
     path = cli.folder / "long.jsonl"
     with path.open("w") as file:

@@ -107,6 +107,7 @@ def _ask(operation: Any, mode: GenerationMode, url: str, headers: dict[str, str]
     return asked
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the generator's own libraries
 def test_generated_requests_are_answered_as_described(server: Served) -> None:
     """Call as a second user, who must see nothing of the first."""
@@ -128,5 +129,6 @@ def test_generated_requests_are_answered_as_described(server: Served) -> None:
         Path(OUT).write_text(json.dumps({**report, "canaries seen": 0}, indent=1) + "\n")
 
 
+@pytest.mark.slow
 def test_the_store_outlives_it(server: Served) -> None:
     assert Path(server.store).stat().st_size > 0

@@ -206,6 +206,7 @@ def killed(folder: Path, *, runs: int, seed: int) -> dict[str, int]:
     }
 
 
+@pytest.mark.slow
 def test_a_client_killed_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:
     found = killed(tmp_path, runs=8, seed=1)
     assert (found["lost"], found["doubled"], found["out_of_order"], found["waiting"]) == (0, 0, 0, 0), found

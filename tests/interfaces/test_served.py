@@ -248,6 +248,7 @@ def test_shutdown_ends_streams_of_changes(tmp_path: Path) -> None:
         assert server.process.wait(timeout=120) == 0
 
 
+@pytest.mark.slow
 def test_a_kill_loses_no_acknowledged_write_on_any_interface(tmp_path: Path) -> None:
     for most in (5, 12, 30):
         acknowledged: list[str] = []

@@ -66,6 +66,7 @@ async def test_statistics_ignore_other_owners(memory: Memory, tmp_path: Path) ->
         assert [each.name for each in await eve.people()] == [each.name for each in await eve_alone.people()]
 
 
+@pytest.mark.slow
 async def test_ten_thousand_memories_of_another_owner_change_no_result(memory: Memory) -> None:
     before, after = await beside_another(memory, count=10_000)
     assert sum(bool(said) for said in before) >= 24

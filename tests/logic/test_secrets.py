@@ -147,6 +147,7 @@ def test_any_string_is_accepted(text: str) -> None:
     redact(text + "\ud800\x00")
 
 
+@pytest.mark.slow
 def test_ten_megabytes_are_accepted_and_the_credential_at_the_end_is_found() -> None:
     text = "We met at the lake. " * 500_000 + "My password is hunter2."
     assert [f.start for f in redact(text).findings] == [len(text) - len("hunter2.")]
@@ -188,6 +189,7 @@ def is_linear(unit: str, size: int, *, floor_s: float) -> bool:
     return large < most or min(seconds(unit, size) for _ in range(2)) < most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", NASTY)
 def test_time_grows_with_length_and_not_with_its_square(unit: str) -> None:
     assert is_linear(unit, 32_000, floor_s=0.004)  # a quadratic pattern over 32 kB takes seconds

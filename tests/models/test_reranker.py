@@ -173,6 +173,7 @@ def test_names_are_checked() -> None:
     assert resolve("cohere:rerank-v3.5").name == "cohere:rerank-v3.5"  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 async def test_the_setting_names_it_for_every_interface(server: ModelServer, tmp_path: Path) -> None:
     server.always = cohere(by("flap"))
     store = ["--store", str(tmp_path / "me.db"), "--embedder", "none", "--json"]

@@ -7,6 +7,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.crash.forking import run_forked
 from tests.portability.conftest import opened
 from tests.storage.canonical import canonical
@@ -66,6 +68,7 @@ def comparable(path: Path) -> str:
     return json.dumps({table: sorted(map(str, rows)) for table, rows in json.loads(text).items()})
 
 
+@pytest.mark.slow
 async def test_a_killed_and_resumed_import_equals_an_undisturbed_one(tmp_path: Path) -> None:
     source = large_database(tmp_path)
     async with opened(tmp_path / "whole.db") as memory:

@@ -18,10 +18,12 @@ def server() -> broken.Server:
     return broken.Server()
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(server):
     assert broken.many_writers(server.address, writers=3, each=80)["wrong"] == []
 
 
+@pytest.mark.slow
 def test_a_killed_client_leaves_whole_commits(server):
     result = broken.kills(server.address, runs=len(broken.POINTS))
     assert result["kills"] == len(broken.POINTS)

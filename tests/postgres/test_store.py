@@ -201,6 +201,7 @@ async def dumped(location, ids):
         return {**found, "hashes": hashes, **await searched(memory, points=(9,))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 11])
 async def test_a_store_moves_to_the_server_and_back_with_all_hashes(tmp_path, where, seed):
     file, back = tmp_path / "me.db", tmp_path / "back.db"
@@ -330,6 +331,7 @@ async def test_what_a_context_adds_and_a_fact_are_read_side_by_side(requests):
 NAMED, LATELY = "Does Mary Jones or my wife drink tea?", "Did Mary Jones or my wife drink tea in the last week?"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("embedder", "count", "trips"),
     [
@@ -391,6 +393,7 @@ async def test_the_first_search_of_each_owner_finds_the_same_as_in_a_file(tmp_pa
     assert sum(map(bool, found[0])) >= 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("embedder", ["hashing", "default"])
 @pytest.mark.parametrize("is_own", [True, False])
 async def test_the_first_search_after_a_write_takes_three_round_trips(requests, is_own, embedder):

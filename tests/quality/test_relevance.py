@@ -47,6 +47,7 @@ def test_a_set_holds_forty_facts_and_questions_of_all_forms(name: str) -> None:
     assert all(bool(row["relevant"]) == (row["form"] not in ("nearmiss", "nothing")) for row in asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURED)
 async def test_relevant_results_reach_the_measured_precision_and_recall(name: str) -> None:
     async with opened("default") as memory:
@@ -59,6 +60,7 @@ async def test_relevant_results_reach_the_measured_precision_and_recall(name: st
         assert len(said) <= round(max(1 - SILENT, let_in) * len(prompts)), said
 
 
+@pytest.mark.slow
 async def test_facts_are_found_in_other_words() -> None:
     """Measured over the five sets: .51 first, .84 among five. With the weights of conversations, .43 and .75."""
     first, among = list[bool](), list[bool]()

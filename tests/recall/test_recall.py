@@ -43,6 +43,7 @@ async def outcome(folder: Path, case: str) -> tuple[str, ...]:
 # our own gate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal", ["words in context", "person", "kind of answer", "date", "asks", "assistant"])
 async def test_a_broken_signal_is_found(signal: str) -> None:
     """LoCoMo has no assistant, and its mean recall moves by .001 without "asks"."""

@@ -131,6 +131,7 @@ def test_an_erased_owner_leaves_no_byte_and_all_others_stay(tmp_path, words, pla
     asyncio.run(story())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["m.db", "folder/"])
 def test_erasing_step_by_step_leaves_no_byte_either(tmp_path, words, place):
     index = tmp_path / (f"{place}index.db" if place.endswith("/") else place)

@@ -6,6 +6,7 @@ import pytest
 from tests.storage.lives import ALL, KINDS, lived
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_index_lost_during_a_random_history_is_rebuilt_equal(tmp_path, kind, seed):

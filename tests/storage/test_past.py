@@ -88,6 +88,7 @@ def shown(memory: Any) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_the_past_equals_a_copy_taken_then(tmp_path, seed):
     clock = HandClock()

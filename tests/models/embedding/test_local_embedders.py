@@ -83,6 +83,7 @@ def test_any_text_whatever_can_be_embedded(local, texts):
     assert all(np.isfinite(v).all() and v.shape == (local.dimension,) for v in vectors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["word " * 200_000, "x" * 1_000_000, "слово " * 170_000], ids=["words", "x", "ru"])
 def test_a_megabyte_of_text_takes_seconds_not_minutes(local, text):
     started = time.process_time()

@@ -64,6 +64,7 @@ FAULTS: dict[str, Answer] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", WORKS)
 async def test_nothing_is_kept_of_any_failure_and_the_rest_goes_on(tmp_path: Path, server: ModelServer, work: str):
     path = tmp_path / "me.db"
