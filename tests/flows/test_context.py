@@ -306,3 +306,28 @@ async def test_facts_in_a_line_about_an_entity_have_ids_of_their_own(memory: Any
     parts = await memory.context_parts("Who is Emil?")
     lines = [line.text for section in parts.sections for line in section.lines if dose.id[-8:] in line.text]
     assert lines and all(f"[id:{dose.id[-8:]}]" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("told", "prompt"),
+    [
+        (("Our dog is called Rex", "My sister lives in Lyon"), "my sister and my dog"),
+        (("Marta leads the frontend team", "Rent is 1,200 euros"), "Tell me about Marta, and the rent"),
+        (("Unser Hund heißt Rex", "Meine Schwester wohnt in Lyon"), "Meine Schwester und mein Hund"),
+        (("Нашу собаку зовут Рекс", "Моя сестра живёт в Лионе"), "моя сестра и моя собака"),
+    ],
+)
+async def test_a_list_of_names_and_topics_gets_what_is_known_of_each(
+    memory: Any, told: tuple[str, str], prompt: str
+) -> None:
+    for each in (*told, "The boiler was serviced in January", "I take the bus to work"):
+        await memory.remember(each)
+    context = await memory.context(prompt) or ""
+    assert all(each in context for each in told), context
+    assert "boiler" not in context
+
+
+async def test_a_second_topic_about_the_person_a_question_names_is_theirs(memory: Any) -> None:
+    await memory.remember("Marta eats porridge for breakfast")
+    await memory.remember("My dinner is at seven")
+    assert "at seven" not in (await memory.context("What does Marta eat for breakfast and dinner?") or "")

@@ -165,6 +165,21 @@ def parts_of(question: str, asked: Sequence[str]) -> list[NDArray[np.intp]]:
     return found if len(found) > 1 else []
 
 
+def topics_beside_names(question: str, asked: Sequence[str], names: frozenset[str]) -> list[NDArray[np.intp]]:
+    """Return, for a list of names and topics ("Anna and the rent"), which topic words are in each part without a name.
+    Empty for any other question: in "What does Anna eat for lunch and dinner?", dinner is hers.
+    """
+    texts = _parts(languages_of(question)).split(question[:_QUESTION_CHARACTERS])
+    terms = [frozenset(index_terms(text)) for text in texts]
+    has_bare_name = any(not part.isdisjoint(names) and part.isdisjoint(asked) for part in terms)
+    places = (
+        [place for place, word in enumerate(asked) if word in part]
+        for part in terms
+        if has_bare_name and part.isdisjoint(names)
+    )
+    return [np.array(each, np.intp) for each in places if each]
+
+
 def asks_of_themselves(question: str) -> bool:
     """Return whether a question is about the asker. "Tell me" and "how do I" do not count."""
     question = question[:_QUESTION_CHARACTERS]
@@ -183,9 +198,16 @@ class Asked(NamedTuple):
 
     def said(self, question: str) -> Floats:
         """Return how well candidates match the complete question and each part of it, float32[1 + parts, size]."""
-        wanted = [np.arange(len(self.words)), *parts_of(question, self.words)]
+        return self._matches([np.arange(len(self.words)), *parts_of(question, self.words)])
+
+    def said_beside(self, question: str, names: frozenset[str]) -> Floats:
+        """Return how well candidates match each topic that a list has beside names, float32[topics, size]."""
+        return self._matches(topics_beside_names(question, self.words, names))
+
+    def _matches(self, wanted: Sequence[NDArray[np.intp]]) -> Floats:
         sums = [(self.idf[rows] @ self.met[rows], float(self.idf[rows].sum())) for rows in wanted]
-        return np.array([met / max(total, 1e-9) for met, total in sums], np.float32)
+        found = [met / max(total, 1e-9) for met, total in sums]
+        return np.array(found, np.float32).reshape(len(wanted), self.met.shape[1])
 
 
 def asked_of(pool: Pool, plan: Plan, held: Floats) -> Asked:

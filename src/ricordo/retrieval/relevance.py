@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,6 +121,8 @@ class Evidence:
         names_others: bool[size], whether the question names an entity that the candidate does not mention.
         said: float32[1 + parts, size], how well each candidate itself matches the question, 0 to 1, and each part of a
             question with several parts.
+        beside: float32[topics, size], how well each candidate itself matches each topic that the question lists beside
+            names: "Anna and the rent".
         letters: float32[size], information of the topic words that occur letter by letter, in nats.
         worded: bool[size], whether a candidate was compared word by word.
         is_named: the question names an entity in memory.
@@ -134,6 +137,7 @@ class Evidence:
     anchored: NDArray[np.bool_]
     names_others: NDArray[np.bool_]
     said: Floats
+    beside: Floats
     letters: Floats
     worded: NDArray[np.bool_]
     in_period: NDArray[np.bool_]
@@ -190,6 +194,7 @@ def evidence_of(pool: Pool, plan: Plan) -> Evidence:
         anchored=_anchored(pool),
         names_others=np.logical_or.reduce([np.full(size, is_named), *unmet]),
         said=asked.said(plan.query.text),
+        beside=asked.said_beside(plan.query.text, names),
         letters=np.asarray(asked.idf @ asked.held, np.float32),
         worded=pool.worded[:size],
         in_period=_in_period(pool, plan),
@@ -374,23 +379,31 @@ def weigh_up(
     labelled = np.array([_bears_label(nodes[each.key], asked) for each in best], np.bool_)
     anchored = evidence.anchored[places] | labelled
     as_turns = whole + TUNING.anchor * anchored
-    others = evidence.names_others[places] & ~evidence.anchored[places]
+    beside = evidence.beside[:, places]
+    others = evidence.names_others[places] & ~evidence.anchored[places] & ~(beside >= TUNING.met).any(axis=0)
     is_own = speaks_of_themselves(question)
     of_somebody = [_is_about_somebody(nodes[each.key], is_own=is_own) for each in best]
     is_fact = np.array([bool(floor.model) and nodes[each.key].type != "episodic" for each in best], np.bool_)
     relevance, found = as_turns, dict[str, NDArray[np.float64]]()
     if is_fact.any():
-        found = features(
+        measured = partial(
+            features,
             cosines=(evidence.values[1, places] - floor.middle[1]) / floor.spread[1],
-            said=evidence.said[:, places].astype(np.float64),
-            by_chance=_met_by_chance(evidence.said),
             letters=evidence.letters[places].astype(np.float64),
             worded=evidence.worded[places],
             anchored=anchored,
             texts=[in_first_person(nodes[each.key].content[:_BEGINNING]) for each in best],
             question=question,
         )
-        odds = answer_odds(found, is_named=evidence.is_named, asks_all=evidence.asks_all)
+        found = measured(said=evidence.said[:, places].astype(np.float64), by_chance=_met_by_chance(evidence.said))
+        is_list = len(beside) > 0
+        odds = answer_odds(found, is_named=evidence.is_named, asks_all=evidence.asks_all or is_list)
+        if is_list:
+            of_topics = measured(
+                said=np.vstack([beside.max(axis=0), beside]).astype(np.float64),
+                by_chance=np.append(0.0, _met_by_chance(evidence.beside)),
+            )
+            odds = np.maximum(odds, answer_odds(of_topics, is_named=False, asks_all=False))
         odds = odds - TUNING.fact_above - TUNING.fact_of_stranger * evidence.names_stranger
         relevance = np.where(is_fact, odds, as_turns)
     of_tasks = asks_for_tasks(question)
