@@ -321,7 +321,7 @@ def parsers() -> list[tuple[str, Callable[[str], object]]]:
         ("secrets.personal", lambda each: text("ricordo.text.secrets").redact_personal(each, personal)),
         ("sentences", lambda each: list(sentences.sentences(each))),
         ("plain_sentences", lambda each: list(sentences.plain_sentences(each))),
-        ("infer_category", sentences.infer_category),
+        ("infer_category", text("ricordo.text.categories").infer_category),
         ("tasks.asks_what_to_do", text("ricordo.text.tasks").asks_what_to_do),
         ("in_first_person", sentences.in_first_person),
         ("statement", text("ricordo.text.statement").statement),

@@ -207,6 +207,21 @@ NAMES_OF_TWO_RELATIVES = [
     ("O meu filho chama-se Rui.", "A filha da utilizadora se chama Ana."),
     ("Mio figlio si chiama Luca.", "L'utente ha una figlia che si chiama Anna."),
 ]
+TWO_EVENTS_MOVED = [
+    ("La consegna di Faro è stata spostata al 1 marzo 2027", "Il trasloco è stato spostato al 20 marzo 2027"),
+    ("La cena di classe è stata spostata al 12 dicembre", "Il controllo dal dentista è stato spostato al 15 dicembre"),
+    ("The class dinner was moved to 12 December", "The dentist check-up was moved to 15 December"),
+    ("Le dîner de classe a été déplacé au 12 décembre", "Le contrôle chez le dentiste a été déplacé au 15 décembre"),
+    ("Ужин класса перенесли на 12 декабря", "Приём у стоматолога перенесли на 15 декабря"),
+]
+SAME_UNIT = [
+    ("Ich habe am 9. Dezember um 8:15 Uhr einen Zahnarzttermin", "Ich esse abends nichts nach 20 Uhr"),
+    ("My son weighs 30 kilos", "I no longer lift more than 20 kilos"),
+]
+STILL_TO_BE_DONE = [
+    ("The user's manager at Norrlink is Pernilla Sandqvist", "Task: send the test plan to Pernilla by 4 December 2026"),
+    ("My dentist is Dr. Shah", "Call Dr. Shah to move the appointment"),
+]
 BESIDE_THE_SPEAKER = [
     ("I met Rob at the chess club, he is a plumber.", "Rob and I got married in Bath."),
     ("Ich muss für Lotte bis Freitag einen neuen Ranzen bestellen.", "Ich bin mit Lotte nach Weimar gezogen."),
@@ -246,7 +261,11 @@ ABOUT_THE_VALUE = [
 
 
 @pytest.mark.parametrize(
-    ("older", "newer"), BOTH_TRUE + OF_TWO_PEOPLE + BESIDE_THE_SPEAKER + A_DATE_AND_A_SUM + NAMES_OF_TWO_RELATIVES
+    ("older", "newer"),
+    [
+        *(*BOTH_TRUE, *OF_TWO_PEOPLE, *BESIDE_THE_SPEAKER, *A_DATE_AND_A_SUM, *NAMES_OF_TWO_RELATIVES),
+        *(*TWO_EVENTS_MOVED, *SAME_UNIT, *STILL_TO_BE_DONE),
+    ],
 )
 async def test_facts_about_two_things_are_not_reviewed_as_a_conflict(memory: Any, older: str, newer: str) -> None:
     await memory.remember(older)

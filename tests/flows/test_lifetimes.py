@@ -478,3 +478,36 @@ async def test_a_morning_is_not_tomorrow(memory: Any, said: str, days: list[str]
 )
 async def test_what_recurs_has_no_single_date(memory: Any, said: str, days: list[str]) -> None:
     assert list((await memory.remember(said)).attributes.get("dates", {}).values()) == days
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Since today the user takes 88 micrograms of levothyroxine instead of 75.",
+        "The user and his family moved to Kvarnbygatan 8 in Mölndal today.",
+        "I started at Voltaris yesterday",
+        "Tom started as a nurse at St Mary's on Monday",
+        "I quit smoking today",
+        "The dentist said yesterday that I grind my teeth",
+        "Der Arzt hat heute beim Nutzer eine Allergie gegen Penicillin festgestellt.",
+        "Seit gestern arbeitet der Nutzer bei Voltaris.",
+        "Ich habe heute die Prüfung bestanden",
+        "Hoy me han diagnosticado diabetes",
+        "Hier j'ai déménagé à Nantes",
+        "Oggi mi hanno diagnosticato la celiachia",
+        "Вчера мы с Леной поженились",
+        "Сегодня сдал на права",
+    ],
+)
+async def test_what_began_today_is_kept(memory: Any, clock: HandClock, said: str) -> None:
+    """An agent's notes fade, unlike what a person states. What lasts is no event, whatever day it names."""
+    node = await memory.remember(said, origin="agent")
+    assert node.expires_at is None
+    assert node.category not in ("event", "context")
+
+
+@pytest.mark.parametrize(
+    "said", ["I had pizza today", "Heute hatte ich Kopfschmerzen", "Hoy llovió todo el día", "Сегодня был на рынке"]
+)
+async def test_what_was_so_on_a_day_is_an_event(memory: Any, said: str) -> None:
+    assert (await memory.remember(said)).category == "event"

@@ -26,6 +26,7 @@ def evidence(values: np.ndarray) -> Evidence:
         anchored=np.zeros(size, np.bool_),
         names_others=np.zeros(size, np.bool_),
         said=np.zeros((1, size), np.float32),
+        beside=np.zeros((0, size), np.float32),
         letters=np.zeros(size, np.float32),
         worded=np.zeros(size, np.bool_),
         in_period=np.zeros(size, np.bool_),

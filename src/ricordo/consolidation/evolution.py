@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import Category, Change, Edge, Entity, Json, Node, Origin, Scope, Trust
 from ricordo.storage import Snapshot
+from ricordo.text.categories import infer_category
 from ricordo.text.lifetimes import expiring, has_lifetime, prolonged, retimed
-from ricordo.text.sentences import infer_category
 from ricordo.trust import capped, trust_of
 
 _MAX_SCORE = 10.0

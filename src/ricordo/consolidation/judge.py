@@ -17,9 +17,10 @@ from ricordo.decay import STATED
 from ricordo.model import Assertion, Category, EntityType, Introduction, Node, NodeType
 from ricordo.text.analyzer import index_terms, name_terms, question_terms
 from ricordo.text.canonical import slot_named
+from ricordo.text.categories import infer_category
 from ricordo.text.dates.resolution import resolved_dates
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
-from ricordo.text.sentences import infer_category, is_bare_credential
+from ricordo.text.sentences import is_bare_credential
 from ricordo.text.statement import statement_line
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from pydantic import BaseModel, Field
 from ricordo.consolidation.plain_rules import Kind, plain_statements, told_changes
 from ricordo.consolidation.prompts import Page, own_words
 from ricordo.model import AGENT, Category, Node
+from ricordo.text.categories import infer_category
 from ricordo.text.change import topics
 from ricordo.text.entity_recognition import entities_named
-from ricordo.text.sentences import infer_category, without_jokes
+from ricordo.text.sentences import without_jokes
 from ricordo.text.work import WorkStatement, statements_of_work
 from ricordo.trust import trust_of
 

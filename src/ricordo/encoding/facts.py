@@ -28,9 +28,10 @@ from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
 from ricordo.storage import Snapshot
 from ricordo.text.canonical import OWNER, is_of_one_member, is_of_one_speaker, means_owner
+from ricordo.text.categories import infer_category
 from ricordo.text.filing import names_user
 from ricordo.text.names import folded_name
-from ricordo.text.sentences import infer_category, is_bare_credential, is_redacted
+from ricordo.text.sentences import is_bare_credential, is_redacted
 from ricordo.text.work import is_bare_question
 from ricordo.trust import capped
 

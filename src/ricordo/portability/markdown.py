@@ -54,10 +54,11 @@ from ricordo.portability.visible_text import (
     visible,
 )
 from ricordo.text.analyzer import name_key
+from ricordo.text.categories import infer_category
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.headed import HEADING, HEADINGS_BETWEEN
 from ricordo.text.names import known_relation
-from ricordo.text.sentences import infer_category, plural
+from ricordo.text.sentences import plural
 
 _BULLET = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:\s+(?P<text>\S.*)|\s*\Z)")
 _FENCE = re.compile(r"\s*(```+|~~~+)")

@@ -39,11 +39,12 @@ from ricordo.portability.vaults import is_of_person
 from ricordo.portability.visible_text import says_private
 from ricordo.text.analyzer import name_key
 from ricordo.text.canonical import means_owner
+from ricordo.text.categories import infer_category
 from ricordo.text.change import are_companions
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import folded_relation, relation_named, relation_words
 from ricordo.text.people import people_named
-from ricordo.text.sentences import infer_category, plural
+from ricordo.text.sentences import plural
 
 try:
     import fcntl

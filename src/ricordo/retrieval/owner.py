@@ -15,11 +15,11 @@ from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import speaks_only_for_group
 from ricordo.text.canonical import OWNER, canonical, is_of_one_speaker, owner_phrases
+from ricordo.text.categories import infer_category
 from ricordo.text.change import names_job
 from ricordo.text.filing import names_user
 from ricordo.text.languages import all_languages, cached
 from ricordo.text.names import folded_name
-from ricordo.text.sentences import infer_category
 from ricordo.text.statement import subject_of
 
 _NAME, _ADDRESS, _NEED = "name", "address", "need"

@@ -33,6 +33,7 @@ from ricordo.text.languages import (
 )
 from ricordo.text.relatives import stated_relations
 from ricordo.text.statement import subject_of
+from ricordo.text.tasks import states_task
 
 Cue: TypeAlias = Literal[
     "no_longer",
@@ -942,8 +943,8 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
         context: the features beyond the two texts: `by_words` or `by_meaning`.
     """
     before = topics(old[0])
-    if _are_of_one_event(old[0], new[0]):
-        return None
+    if _are_of_one_event(old[0], new[0]) or (_is_task(new[0]) and not _is_task(old[0])):
+        return None  # what is still to be done has changed nothing yet
     found = _succession(old, new, context)
     if not found and _has_come_about(old, new):
         return _COME_ABOUT
@@ -955,6 +956,11 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     likeliest = max((each for each in of_parts if each and not each.stands_aside), key=_by_likelihood, default=None)
     is_clear = likeliest is not None and likeliest.says_so and likeliest.likelihood >= _OF_A_PART
     return replace(likeliest, is_certain=False) if likeliest and is_clear else None
+
+
+@cached(maxsize=16_384)
+def _is_task(text: str) -> bool:
+    return states_task(text[:MAX_CHARS])
 
 
 def _are_of_one_event(old: str, new: str) -> bool:
@@ -1043,7 +1049,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     known = {**context, **_of_topics(before, after)}
     is_of_world = bool(known["world"])
     if kind == "words" and (
-        not shared
+        all(word.worth <= _COMMON or _only_tells_change(word, new[0]) for word in shared)
         or (is_of_world and not known["head"])
         or _likelihood(known | _changed(known["share"], is_of_world=is_of_world), weights) < enough
     ):
@@ -1300,15 +1306,31 @@ def _is_put_off(old: Said, new: Said, before: Topics, after: Topics) -> bool:
     """
     if not _is_dated(old[0]):
         return False
-    text = new[0].lower()
-    cue: Cue = "replaced" if _is_dated(new[0]) else "ended"
-    said = " ".join(found.group() for found in _expressions(languages_of(text)).find(text, cue))
-    verb = {stem for word in topics(said).words for stem in word.stems}
+    verb = _stems_of_cue(new[0], "replaced" if _is_dated(new[0]) else "ended")
     one_sided = [
         *(word for word in before.words if not after.likeness(word.stems)),
         *(word for word in after.words if not before.likeness(word.stems) and verb.isdisjoint(word.stems)),
     ]
-    return bool(said) and all(word.worth <= _NUMBER for word in one_sided)
+    return bool(verb) and all(word.worth <= _NUMBER for word in one_sided)
+
+
+def _only_tells_change(word: TopicWord, text: str) -> bool:
+    """Return whether a word says that something was moved or replaced: two events "were moved to" two days. The move of
+    a home, a job and so on is a topic.
+    """
+    is_topic = word.stems[-1].startswith("=")
+    return not is_topic and not _stems_of_cue(text, "replaced", most=_PLAIN_CUE).isdisjoint(word.stems)
+
+
+_PLAIN_CUE = 3  # words; "put my sertraline up to" has a topic within
+
+
+@cached(maxsize=4_096)
+def _stems_of_cue(text: str, cue: Cue, *, most: int = MAX_CHARS) -> frozenset[str]:
+    """Return the stems of the words that express a change of a kind, in expressions of at most `most` words."""
+    text = text.lower()
+    said = (found.group() for found in _expressions(languages_of(text)).find(text, cue))
+    return topics(" ".join(each for each in said if len(each.split()) <= most)).all_stems
 
 
 def _is_dated(text: str) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ricordo.text.categories import infer_category
 from ricordo.text.languages import NEVER, LanguageSet, Lexicon, all_languages, cached, languages_of, pattern_of
 from ricordo.text.names import likeness, relation_at
-from ricordo.text.sentences import infer_category
 
 _MOST_CHARS = 1_000
 _PROJECT = "<PROJECT>"

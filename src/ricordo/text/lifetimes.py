@@ -105,7 +105,7 @@ def _term(text: str, today: date) -> _Term | None:
     """Return how long a statement said on a day is kept; None if it does not expire."""
     if len(text) > passing.MOST_CHARS:
         return None
-    if passing.passes(text, is_guarded=is_guarded(text)) and may_pass(text) and not _gives_a_value(text):
+    if passing.passes(text, is_guarded=is_guarded(text)) and may_pass(text) and not gives_a_value(text):
         found = _passing_term(text, today)
     else:
         found = _dated_term(text, today)
@@ -157,7 +157,7 @@ def _tells_a_relation(text: str) -> bool:
     return any(each.is_told for each in stated_relations(text))
 
 
-def _gives_a_value(text: str) -> bool:
+def gives_a_value(text: str) -> bool:
     """Return whether a statement says where somebody lives or works, who somebody's boss is, or something else that
     holds until it changes.
     """

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ricordo.model import Category
 from ricordo.text.analyzer import function_terms, index_terms
 from ricordo.text.languages import (
     NEVER,
@@ -18,7 +17,6 @@ from ricordo.text.languages import (
     languages_of,
 )
 from ricordo.text.languages.schema import Language
-from ricordo.text.tasks import states_task
 
 MAX_CHARS = 200_000
 """A longer text is a book, so only its beginning is read."""
@@ -228,33 +226,6 @@ def _first_person_verb(word: str, language: Language) -> str:
         if folded.endswith(ending) and len(folded) > len(ending) + 1:
             return folded.removesuffix(ending) + mine
     return word
-
-
-def infer_category(content: str, *, may_be_task: bool = True) -> Category:
-    """Return the category of a simple statement, which decides how fast it decays. The rules are tried from the most to
-    the least specific; `knowledge` if none matches.
-
-    Args:
-        may_be_task: whether words alone make a task. In notes, a task has a box.
-    """
-    start = content[:1_000]
-    if may_be_task and states_task(start):
-        return "task"
-    return next((category for category, rule in _categories(languages_of(start)) if rule.search(start)), "knowledge")
-
-
-@cached()
-def _categories(languages: LanguageSet) -> tuple[tuple[Category, re.Pattern[str]], ...]:
-    answering = languages.pattern(lambda each: each.plain.answering, flags=re.IGNORECASE)
-    return ("preference", answering), *((name, _category(languages, name)) for name in _BY_RULE)
-
-
-# From the most to the least specific.
-_BY_RULE: tuple[Category, ...] = ("preference", "relationship", "event", "context", "identity")
-
-
-def _category(languages: LanguageSet, name: Category) -> re.Pattern[str]:
-    return languages.pattern(lambda each: each.categories.get(name, ()), flags=re.IGNORECASE)
 
 
 def has_parts(text: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from ricordo.consolidation.plain_rules import Plain, plain_statements
 from ricordo.integrations.items import text_of
 from ricordo.model import Category, Fact, Json, Message, Node, Role, Version
-from ricordo.text.sentences import infer_category
+from ricordo.text.categories import infer_category
 
 Item = dict[str, Any]
 

@@ -1,0 +1,57 @@
+"""Infer the category of a statement, which decides how fast it decays."""
+
+from __future__ import annotations
+
+import re
+
+from ricordo.model import Category
+from ricordo.text import passing
+from ricordo.text.change import Cue, cues
+from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.lifetimes import gives_a_value, may_pass
+from ricordo.text.tasks import states_task
+
+_PASSING_FROM = 1.0
+"""The score from which a statement that names today, or says "currently", is about that time only. Of 46 lasting ones
+in benchmarks/data/knowledge none reaches it, of 178 passing ones 146 do.
+"""
+
+_CHANGED: frozenset[Cue] = frozenset(("no_longer", "ended", "replaced"))
+
+# From the most to the least specific.
+_BY_RULE: tuple[Category, ...] = ("preference", "relationship", "event", "context", "identity")
+
+
+def infer_category(content: str, *, may_be_task: bool = True) -> Category:
+    """Return the category of a simple statement. The rules are tried from the most to the least specific; `knowledge`
+    if none matches.
+
+    What holds from today on is no event: "Since today I take 88 micrograms", "I was diagnosed with diabetes yesterday".
+
+    Args:
+        may_be_task: whether words alone make a task. In notes, a task has a box.
+    """
+    start = content[:1_000]
+    if may_be_task and states_task(start):
+        return "task"
+    for category, rule in _categories(languages_of(start)):
+        if rule.search(start) and (category not in ("event", "context") or _is_of_a_time(start)):
+            return category
+    return "knowledge"
+
+
+@cached()
+def _categories(languages: LanguageSet) -> tuple[tuple[Category, re.Pattern[str]], ...]:
+    answering = languages.pattern(lambda each: each.plain.answering, flags=re.IGNORECASE)
+    return ("preference", answering), *((name, _category(languages, name)) for name in _BY_RULE)
+
+
+def _category(languages: LanguageSet, name: Category) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.categories.get(name, ()), flags=re.IGNORECASE)
+
+
+def _is_of_a_time(text: str) -> bool:
+    """Return whether a statement is about the time that it names, and tells no change that outlasts it."""
+    if passing.score(text) < _PASSING_FROM or not may_pass(text) or gives_a_value(text):
+        return False
+    return _CHANGED.isdisjoint(cues(text, languages_of(text)))
