@@ -232,6 +232,8 @@ async def test_my_wife_is_linked_in_earlier_and_later_messages(memory: Any) -> N
     ("known", "written"),
     [
         ("Jonas", "Йонас"),
+        ("Ludmila", "Людмила"),
+        ("Людмила", "Ludmila"),
         ("Сара", "Sarah"),
         ("Юлия", "Julia"),
         ("Julia", "Yulia"),
@@ -603,3 +605,52 @@ async def test_a_word_for_partners_and_friends_means_a_friend_beside_a_partner(
     await memory.remember(known)
     await memory.remember(told)
     assert predicate in {each.predicate for each in (await memory.entity("Anke")).relations}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "names"),
+    [
+        (
+            "The user's manager at Norrlink is Pernilla Sandqvist.",
+            "Pernilla Sandqvist has left Norrlink; Tobias Ek is now the user's manager.",
+            ("Pernilla Sandqvist", "Tobias Ek"),
+        ),
+        ("My boss is Karen Hill", "My new boss is Tom Reed", ("Karen Hill", "Tom Reed")),
+    ],
+)
+async def test_a_decision_for_an_agents_note_ends_the_relation_it_replaces(
+    memory: Any, older: str, newer: str, names: tuple[str, str]
+) -> None:
+    async def boss() -> str:
+        return (await memory.entity("my boss")).name
+
+    await memory.remember(older, origin="agent")
+    await memory.remember(newer, origin="agent")
+    assert await boss() == names[0]
+    (review,) = await memory.review()
+    decided = await memory.resolve(review, decision="replace")
+    assert await boss() == names[1]
+    await memory.undo(decided.commit)
+    assert await boss() == names[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "relation"),
+    [
+        ("Der Chef des Nutzers ist Karl Braun", "Karl Braun", "boss"),
+        ("Mein Chef ist Karl Braun", "Karl Braun", "boss"),
+        ("Le chef de l'utilisateur est Paul Morel", "Paul Morel", "boss"),
+        ("Il capo dell'utente è Marco Riva", "Marco Riva", "boss"),
+        ("El jefe del usuario es Raúl Gómez", "Raúl Gómez", "boss"),
+        ("Начальник пользователя - Игорь Петров", "Игорь Петров", "boss"),
+    ],
+)
+async def test_a_relation_is_learnt_from_an_agents_note(memory: Any, said: str, name: str, relation: str) -> None:
+    await memory.remember(said, origin="agent")
+    assert [(each.name, each.relation) for each in await memory.people()] == [(name, relation)]
+
+
+@pytest.mark.parametrize("said", ["Mein Vater ist Leitender Arzt", "Mein Bruder ist Deutscher Meister"])
+async def test_a_noun_with_a_capital_is_no_name(memory: Any, said: str) -> None:
+    await memory.remember(said)
+    assert not [each for each in await memory.people() if each.relation]

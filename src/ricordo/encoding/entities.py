@@ -39,7 +39,6 @@ from ricordo.text.names import (
     NOT_PEOPLE,
     SINGLE,
     folded_name,
-    has_relation_word,
     known_relation,
     likeness,
     looks_nominative,
@@ -48,7 +47,7 @@ from ricordo.text.names import (
     relation_named,
     split_title,
 )
-from ricordo.text.relation_forms import may_state_relation
+from ricordo.text.relation_forms import may_state_relation, may_state_relation
 from ricordo.text.relations import (
     COUPLE,
     LASTING,
@@ -478,7 +477,7 @@ class EntityResolver:
         is_fact = is_owners and node.type != "episodic"
         if is_fact and (named := stated_own_names(node.content)):
             self._learn_named(named)
-        names = self.owner_names if is_fact and has_relation_word(node.content) else None
+        names = self.owner_names if is_fact and may_state_relation(node.content) else None
         said = stated_relations(node.content, own_names=names)
         source = self.known(node.speaker) if said and node.speaker and not is_owners else None
         if not is_owners and source is None:
@@ -532,7 +531,7 @@ class EntityResolver:
         place = Scope.of(self._scope.owner, "")
         found = self._snapshot.nodes.facts_with(self._scope.owner, "", stems, most=_MOST_NAMED)
         for node in self._snapshot.nodes.by_key(place, found).values():
-            if node.is_live and node.speaker is None and has_relation_word(node.content):
+            if node.is_live and node.speaker is None and may_state_relation(node.content):
                 said = stated_relations(node.content, own_names=names)
                 self._relate_all(said, node, source=None, may_end=False)
 

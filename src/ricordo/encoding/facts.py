@@ -183,6 +183,17 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
     return LearntFacts(nodes=nodes, change=change)
 
 
+def with_confirmed_relations(snapshot: Snapshot, change: Change, node: Node, *, now: int) -> Change:
+    """Add to a change what a fact says of the owner's relations, now that the owner decided for it: a new boss ends the
+    relation of the previous one, even if an agent noted the fact.
+    """
+    if node.origin != "agent":
+        return change
+    people = EntityResolver(snapshot, scope=scope_of(node.owner, node.chat), now=now)
+    people.learn_relations(replace(node, origin="user"), owner=node.owner)
+    return people.extend(change)
+
+
 def subjects_change(snapshot: Snapshot, nodes: Sequence[Node], *, now: int) -> Change:
     """Return the change that adds the subjects of stored facts that become live, and any unknown people among them."""
     spaces = dict.fromkeys((node.owner, node.chat) for node in nodes)

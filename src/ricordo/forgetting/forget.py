@@ -21,7 +21,8 @@ from ricordo.storage import Snapshot
 from ricordo.storage.groups import Ledger
 from ricordo.storage.values import Image, content, evidence_in, with_evidence
 from ricordo.text.lifetimes import expiring
-from ricordo.text.names import folded_name, has_relation_word, name_words, relations_in
+from ricordo.text.names import folded_name, name_words, relations_in
+from ricordo.text.relation_forms import may_state_relation
 from ricordo.text.sentences import plural, shortened
 
 InWords = Callable[[Snapshot, Scope, Sequence[Commit]], Sequence[Commit]]
@@ -105,7 +106,7 @@ def _relations_without(
     """Return the relations that only these nodes and their sources state, as closed rows, and the others without this
     evidence. What a source says of them is withheld from now on.
     """
-    stating = [node for node in nodes if has_relation_word(node.content)]
+    stating = [node for node in nodes if may_state_relation(node.content)]
     sources = snapshot.nodes.evidence(scope, [node.key for node in stating]) if stating else {}
     going, stated = {*(node.id for node in nodes), *chain.from_iterable(sources.values())}, dict[str, Relation]()
     for node in stating:

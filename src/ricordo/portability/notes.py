@@ -568,10 +568,9 @@ class Notes:
         if category == "knowledge":  # the text does not tell the category; the heading may
             category = next((key for key, title in _HEADINGS.items() if title in item.headings[:1]), category)
         subjects = await self._subjects(name, note, item)
-        if item.about:  # "Anna plays the [[Cello]]" is still about Anna
+        if item.about:  # "Plays the [[Cello]]" and "Studies with [[Giulia]]" are still about the person of the note
             said = item.text.casefold()
-            both = {*item.about, *(each for each in subjects if each.casefold() in said)}
-            subjects = tuple(sorted(both, key=lambda each: (each.casefold() not in said, said.find(each.casefold()))))
+            subjects = tuple(sorted({*item.about, *subjects}, key=lambda each: said.find(each.casefold())))
         tags = [*item.tags, *note.fields.get("tags", ())]
         return Fact(
             content=item.text,

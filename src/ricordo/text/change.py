@@ -1200,13 +1200,14 @@ def _is_companion(text: str, word: TopicWord) -> bool:
 
 
 def are_companions(text: str, names: Iterable[str]) -> bool:
-    """Return whether a text names some people only as companions of somebody else, who may be left out.
+    """Return whether a text names some people only beside somebody else, who may be left out: behind a preposition,
+    such as "with", except "of".
 
     >>> are_companions("Lives in Ghent with his boyfriend Pim", ["Pim"]), are_companions("Pim lives in Ghent", ["Pim"])
     (True, False)
     """
     known = _words(languages_of(text[:MAX_CHARS]))
-    beside = known.companions | known.theirs
+    beside = known.companions | known.theirs | (known.prepositions - known.of - known.conjunctions)
     words = [found.group().lower() for found in _WORD.finditer(text[:MAX_CHARS].replace("’", "'"))]
     places = [_place_of(name.split()[0].lower(), words) for name in names]
     return all(not beside.isdisjoint(words[max(1, place - _BEFORE) : place]) for place in places)

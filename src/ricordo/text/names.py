@@ -167,8 +167,17 @@ def sound_keys(written: str) -> tuple[str, ...]:
     """Return the sound keys of a name and its nominatives; none if they are too short to distinguish names."""
     words = name_words(written)
     forms = nominatives(words[0]) if len(words) == 1 else (written,)
-    keys = dict.fromkeys(same_name_key(form) for form in forms)
+    keys = dict.fromkeys(key for form in forms for key in _variants(same_name_key(form)))
     return tuple(key for key in keys if len(key) >= MIN_SOUND_CHARS)
+
+
+def _variants(key: str) -> tuple[str, ...]:
+    """Return a sound key and those of spellings that keep or drop the soft sign of a vowel: Liudmila, Ludmila."""
+    return key, _SOFT_U.sub("u", key), _HARD_U.sub("iu", key, count=1)
+
+
+_SOFT_U = re.compile("(?<=[b-df-hj-np-tv-xz])iu")
+_HARD_U = re.compile("(?<=[b-df-hj-np-tv-xz])u")
 
 
 @cached(maxsize=16_384)
