@@ -47,7 +47,7 @@ from ricordo.text.names import (
     relation_named,
     split_title,
 )
-from ricordo.text.relation_forms import may_state_relation, may_state_relation
+from ricordo.text.relation_forms import may_state_relation
 from ricordo.text.relations import (
     COUPLE,
     LASTING,
