@@ -270,7 +270,10 @@ def _family(kind: str, name: str, value: str, accepts: Callable[[_Mention], bool
 
 _VALUE = rf"(?P<secret>\S{{3,{MAX_VALUE}}}+)"
 _KEY_VALUE = rf"(?:(?:basic|bearer|token|apikey|bot)\s+)?(?P<secret>[^\s\"'`<>,;&]{{8,{MAX_VALUE}}}+)"
-_DOOR_CODE = r"\d{1,2}(?:-\d{1,2}){2,3}|[#*]?\d{3,8}[#*]?" rf"|\d{{1,4}}[{_pattern('keypad')}]\d{{2,6}}[#*]?"
+_DOOR_CODE = (
+    r"\d{1,2}(?:-\d{1,2}){2,3}|[#*]?\d{3,8}[#*]?|[^\W\d_]{1,2}\d{3,6}[#*]?|\d{3,6}[^\W\d_]{1,2}[#*]?"
+    rf"|\d{{1,4}}(?:[{_pattern('keypad')}]|[^\W\d_]{{1,2}})\d{{1,6}}[#*]?"
+)
 
 
 def _digits(pattern: str) -> str:
