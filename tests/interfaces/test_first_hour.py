@@ -491,3 +491,11 @@ def test_an_import_of_a_chat_counts_each_kind(cli: Cli, tmp_path: Path) -> None:
     assert cli("import", str(chat), "--dry-run").out.startswith("2 messages would be added")
     shown = cli("import", str(chat), "--me", "Ann").out
     assert shown.startswith("3 memories added") and "2  messages" in shown and "1  fact" in shown
+
+
+async def test_of_several_sentences_each_is_about_the_names_it_has(tmp_path: Path) -> None:
+    told = ["The user's wife is Anneke.", "The dog is a Schnauzer called Bruno.", "They live in Mölndal."]
+    async with connected(tmp_path / "me.db", profile="core") as client:
+        answer = await client.call_tool("remember_fact", {"content": told, "about": ["Anneke", "Bruno"]})
+        about = [each["about"] for each in answer.structured_content["result"]]
+    assert about == [["Anneke"], ["Bruno"], ["Anneke", "Bruno"]]

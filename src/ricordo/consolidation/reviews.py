@@ -102,7 +102,10 @@ def find_review(snapshot: Snapshot, scope: Scope, review_id: str) -> Review:
     if held is not None and held.closed_reason == "quarantined":
         review = next(iter(snapshot.reviews.listed(scope, most=1, kind="quarantine", node=held.key)), None)
     if review is None:
-        raise NotFoundError(f"there is no review {review_id}", hint="`review` lists them")
+        raise NotFoundError(
+            f"there is no review {review_id}",
+            hint="`review` lists the open ones, and a search names that of a doubtful fact",
+        )
     return review
 
 
@@ -409,7 +412,10 @@ def try_again(snapshot: Snapshot, scope: Scope, review_id: str, decision: Decisi
         )
     review = next((each for each in failed_conversations(snapshot, scope) if each.id == review_id), None)
     if review is None:
-        raise NotFoundError(f"there is no review {review_id}", hint="`review` lists them")
+        raise NotFoundError(
+            f"there is no review {review_id}",
+            hint="`review` lists the open ones, and a search names that of a doubtful fact",
+        )
     if decision == "approve":
         snapshot.runs.forget_failures((review.owner, review.chat), review_id.removeprefix(SESSION) or None)
     return Change(), review

@@ -22,6 +22,7 @@ from ricordo.memory import Memory
 from ricordo.model import Category, Fact, Node, NodeType, Origin, Review, Run
 from ricordo.portability.importers import FORMATS
 from ricordo.rights import permission_for
+from ricordo.text.names import likeness, name_words, untitled_words
 
 Schema = dict[str, Any]
 
@@ -104,7 +105,7 @@ async def _remember_fact(
             content=text,
             type=type,
             category=category,
-            about=about,
+            about=about if len(texts) == 1 else _named_in(text, about),
             tags=tags,
             expires=expires,
             shared=shared or text in of_project,
@@ -113,6 +114,14 @@ async def _remember_fact(
         for text in texts
     ]
     return await memory.remember_many(facts)
+
+
+def _named_in(text: str, names: Sequence[str]) -> Sequence[str]:
+    """Return those of the names given for several sentences that one of them contains; all names if it has none."""
+    words = name_words(text)
+    return [
+        name for name in names if any(likeness(word, first) for first in untitled_words(name)[:1] for word in words)
+    ] or names
 
 
 async def _search(memory: Memory, query: str) -> FoundItems:

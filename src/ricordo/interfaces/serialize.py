@@ -141,7 +141,7 @@ def as_text(value: object) -> str:
             return _versions(value)
         return "\n".join(_line(each) for each in value) or _NOTHING
     if isinstance(value, Node) and value.closed_reason == "forgotten":
-        again = f"the tool restore_memory, or the user's `ricordo restore {handle_of(value.id)}`"
+        again = f"the tool restore_memory of the profile full, or the user's `ricordo restore {handle_of(value.id)}`"
         return f"Forgotten: {_node(value)}\nIt can be brought back: {again}."
     return _line(value)
 
@@ -366,10 +366,8 @@ def _review(review: Review) -> str:
 
 def consequences(review: Review) -> list[str]:
     """Return a line for each other review that a decision has settled or opened."""
-    lines = [("No longer in review", each) for each in review.settled] + [
-        ("Now in review", each) for each in review.opened
-    ]
-    return [f"{what}: {pair_label(each)}" for what, each in lines]
+    settled = [f"No longer in review: {pair_label(each)}" for each in review.settled]
+    return settled + [f"Now in review: {pair_label(each)} [review:{each.id}]" for each in review.opened]
 
 
 def pair_label(review: Review) -> str:
