@@ -257,3 +257,17 @@ def test_names_match_in_spelling_or_in_part(one: str, other: str, found: str | N
 )
 def test_other_sentences_state_no_alias(text: str) -> None:
     assert stated_aliases(text) == []
+
+
+async def test_a_search_by_one_name_finds_what_was_said_under_the_other(memory: Any) -> None:
+    for speaker, said in (
+        ("Тётя Люда", "My surgery on the left eye is on 17 April"),
+        ("Тётя Люда", "My new number is 612 448 019"),
+        ("Tante Ludmila", "The honey from Strasbourg arrived"),
+        ("Paul", "My eye is fine again after the surgery"),
+    ):
+        await memory.add(said, speaker=speaker, session=speaker)
+    await memory.consolidate()
+    await memory.merge("Tante Ludmila", "Тётя Люда")
+    for question, answer in (("What is Ludmila's number?", "612"), ("When is aunt Ludmila's surgery?", "17 April")):
+        assert answer in (await memory.search(question)).hits[0].content

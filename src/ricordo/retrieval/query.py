@@ -27,6 +27,7 @@ from ricordo.text.analyzer import (
     function_terms,
     index_terms,
     language_of_function_words,
+    name_key,
     question_terms,
 )
 from ricordo.text.canonical import means_owner
@@ -701,8 +702,6 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
     """Return how a question names entities, in any form or as "my wife", including those merged into them."""
     if not snapshot.graph.has_names(scope):  # the owner's wife has a name, too
         return ()
-    from ricordo.storage.candidates import Naming  # it needs numpy
-
     text = question[:_LOOKED_AT]
     found: dict[frozenset[str], dict[int, None]] = {}
     if known := snapshot.graph.known_names(scope, text):
@@ -715,9 +714,18 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
             terms = frozenset(term for word in stems_of(predicate) for term in index_terms(word))
             found.setdefault(terms, {}).update(dict.fromkeys(those))
     return tuple(
-        Naming(terms, tuple(snapshot.graph.entity_keys(list(those)[:_ENTITIES])))
-        for terms, those in islice(found.items(), _ENTITIES)
+        _naming(snapshot, scope, terms, list(those)[:_ENTITIES]) for terms, those in islice(found.items(), _ENTITIES)
     )
+
+
+def _naming(snapshot: Snapshot, scope: Scope, terms: frozenset[str], entities: Sequence[int]) -> Naming:
+    from ricordo.storage.candidates import Naming  # it needs numpy
+
+    keys = tuple(snapshot.graph.entity_keys(entities))
+    if len(keys) == len(entities):
+        return Naming(terms, keys)
+    merged = [each for key in entities for each in snapshot.entities.members(scope, key)]
+    return Naming(terms, keys, frozenset(name_key(name) for each in merged for name in (each.name, *each.aliases)))
 
 
 # ---- the plan

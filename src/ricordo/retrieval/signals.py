@@ -124,7 +124,7 @@ def pool_of(found: CandidateSet, plan: Plan, namings: tuple[Naming, ...]) -> Poo
     if rows is None:
         return None
     turns, size = rows.turns, rows.size
-    persons = named_persons(plan.query.text, turns)
+    persons = named_persons(plan.query.text, turns, namings)
     words, idf, counts, strengths, worded = _strengths(found, rows, plan, persons)
     worth = np.asarray(idf / max(float(idf.sum()), 1e-9), np.float32)
     return Pool(
@@ -149,12 +149,12 @@ def pool_of(found: CandidateSet, plan: Plan, namings: tuple[Naming, ...]) -> Poo
     )
 
 
-def named_persons(question: str, turns: Turns) -> tuple[str, ...]:
+def named_persons(question: str, turns: Turns, namings: Sequence[Naming] = ()) -> tuple[str, ...]:
     """Return the speakers of these turns that the question names, folded, in alphabetical order."""
-    asked = set(name_terms(question))
+    asked, merged = set(name_terms(question)), frozenset[str]().union(*(each.names for each in namings))
     places = np.bincount(turns.speakers).nonzero()[0].tolist()
     names = {name_key(speaker) for place in places if (speaker := turns.names[place])}
-    return tuple(sorted(name for name in names if not asked.isdisjoint(name.split())))
+    return tuple(sorted(name for name in names if name in merged or not asked.isdisjoint(name.split())))
 
 
 def terms_of(persons: Iterable[str]) -> set[str]:

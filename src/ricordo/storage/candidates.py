@@ -81,10 +81,14 @@ def inverse_frequency(count: int, total: int) -> float:
 
 
 class Naming(NamedTuple):
-    """How a question names entities: the index terms of the words it uses, and the entities they may mean, by key."""
+    """How a question names entities: the index terms of the words it uses, and the entities they may mean, by key.
+
+    `names` are the folded names of merged entities, under any of which their messages may be.
+    """
 
     terms: frozenset[str]
     entities: tuple[int, ...]
+    names: frozenset[str] = frozenset()
 
 
 class DayTerms(NamedTuple):
