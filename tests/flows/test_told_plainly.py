@@ -75,3 +75,15 @@ async def test_a_fact_off_the_record_is_returned_without_an_id(memory: Any) -> N
     assert as_text(node).startswith("Not stored")
     await memory.on_record()
     assert (await memory.list()).nodes == ()
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["On attend un deuxième bébé pour avril", "Aspettiamo un bambino per aprile", "We're expecting a baby in April"],
+)
+async def test_what_another_speaker_says_of_a_group_is_about_the_speaker(memory: Any, said: str) -> None:
+    await memory.add(said, speaker="Théo", session="a")
+    await memory.add("Super !", role="user", session="a")
+    await memory.consolidate()
+    (fact,) = (await memory.list(type="semantic")).nodes
+    assert fact.about == ("Théo",)

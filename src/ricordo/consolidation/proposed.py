@@ -13,10 +13,12 @@ from pydantic import BaseModel, Field
 from ricordo.consolidation.plain_rules import Kind, plain_statements, told_changes
 from ricordo.consolidation.prompts import Page, own_words
 from ricordo.model import AGENT, Category, Node
+from ricordo.text.analyzer import says_we
 from ricordo.text.categories import infer_category
 from ricordo.text.change import topics
 from ricordo.text.entity_recognition import entities_named
 from ricordo.text.sentences import without_jokes
+from ricordo.text.statement import subject_of
 from ricordo.text.work import WorkStatement, statements_of_work
 from ricordo.trust import trust_of
 
@@ -158,7 +160,7 @@ def propose(page: Page) -> Proposal:
                 text=said.text,
                 kind=_KINDS[said.kind],
                 category=_CATEGORIES.get(said.kind, infer_category(said.text)),
-                about=[node.speaker] if node.speaker and topics(said.text).names_speaker else [],
+                about=[node.speaker] if node.speaker and _is_of_speaker(said.text) else [],
                 slot="",
                 evidence=[handle],
                 said=True,
@@ -179,12 +181,17 @@ def _update(node: Node, text: str, handle: str) -> ProposedUpdate:
         text=text,
         kind="fact",
         category=infer_category(text),
-        about=[node.speaker] if node.speaker and topics(text).names_speaker else [],
+        about=[node.speaker] if node.speaker and _is_of_speaker(text) else [],
         slot="",
         evidence=[handle],
         said=True,
         confidence=1.0,
     )
+
+
+def _is_of_speaker(text: str) -> bool:
+    """Return whether a statement is about its speaker, alone or with others: "We live here", "On habite ici"."""
+    return topics(text).names_speaker or subject_of(text) == () or says_we(text)
 
 
 def _is_one(one: str, other: str) -> bool:

@@ -376,6 +376,16 @@ def speaks_for_group(text: str) -> bool:
     return bool(said) and all(word in plural or _we_verbs(languages).fullmatch(word) for word in said)
 
 
+def says_we(text: str) -> bool:
+    """Return whether a text has a word for "we" of its language that may also mean anybody.
+
+    >>> says_we("On déménage à Nantes en août"), says_we("Il déménage à Nantes")
+    (True, False)
+    """
+    words = languages_of(text).words(lambda each: each.sentences.we_words)
+    return not words.isdisjoint(_LETTERS.findall(text[:2_000].lower()))
+
+
 @cached()
 def _we_verbs(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.sentences.we_verbs)

@@ -284,7 +284,7 @@ def _word(low: str, languages: LanguageSet) -> _Word:
     return _Word(
         is_silent=is_silent or is_of_time,
         stems=stems,
-        is_common=low not in known.same and not known.common.isdisjoint(stems),
+        is_common=low not in known.same and "-" not in bare and not known.common.isdisjoint(stems),  # a "go-live"
         is_own=is_own,
         is_theirs=low in known.theirs,
         is_kin=not known.kin.isdisjoint((bare, bare.partition("-")[0])),

@@ -312,6 +312,7 @@ class Sentences:
         laughs: what says so at the end of a sentence or after it: "lol", "haha".
         after_ordinals: words before which the full stop of a number ends no sentence: "3. Mai".
         we_verbs: verbs in the first person plural, where people leave "we" out: "Temos", "Решили".
+        we_words: other words for "we" in conversation, which may also mean anybody: French "on".
     """
 
     leads: Patterns = ()
@@ -325,6 +326,7 @@ class Sentences:
     first_person: Words = ()
     first_person_plural: Words = ()
     we_verbs: Patterns = ()
+    we_words: Words = ()
     number_words: Words = ()
     naming: Words = ()
     having: Words = ()
