@@ -1100,3 +1100,18 @@ async def test_two_changes_of_one_year_are_two(before: str, after: str, question
         new = await memory.remember(after)
         assert [each.id for each in new.outdates] == [old.id]
         assert (await memory.search(question)).ids[0] == new.id
+
+
+@pytest.mark.parametrize(
+    ("planned", "moved"),
+    [
+        ("The go-live is planned for 15 February 2027", "The go-live was moved to 1 March 2027"),
+        ("La entrega está prevista para el 15 de febrero", "La entrega se ha pasado al 1 de marzo"),
+        ("A entrega está prevista para 15 de fevereiro", "A entrega foi adiada para 1 de março"),
+        ("La consegna è prevista per il 15 febbraio 2027", "La consegna è stata spostata al 1 marzo 2027"),
+        ("Die Abnahme ist für den 15. Februar geplant", "Die Abnahme wurde auf den 1. März verschoben"),
+    ],
+)
+async def test_a_planned_event_that_is_moved_is_noticed(memory: Any, planned: str, moved: str) -> None:
+    await memory.remember(planned)
+    assert [each.content for each in (await memory.remember(moved)).outdates] == [planned]

@@ -241,6 +241,13 @@ async def test_needs_of_other_relatives_are_left_out(memory: Any, prompt: str, n
         ("Je ne supporte pas la pénicilline", "Mon médecin est M. Roux", "Le médecin veut me donner des antibiotiques"),
         ("La penicilina me da urticaria", "Mi médico es el doctor Ruiz", "¿Puedo tomar un analgésico?"),
         ("Non tollero la penicillina", "Il mio medico è il dottor Rossi", "Posso prendere un antidolorifico?"),
+        ("Non tollero la penicillina", "Il mio medico è il dottor Rossi", "Il medico vuole darmi degli antibiotici"),
+        ("La penicilina me da urticaria", "Mi médico es el doctor Ruiz", "El médico quiere darme antibióticos"),
+        (
+            "Penicillin doesn't agree with me, I get a rash",
+            "I take 8 mg of candesartan every morning",
+            "The doctor wants to give me antibiotics",
+        ),
         ("Não tolero a penicilina", "O meu médico é o doutor Reis", "Posso tomar um analgésico?"),
         ("Пенициллин не переношу, сразу сыпь", "Мой врач — доктор Розов", "Можно мне обезболивающее?"),
     ],

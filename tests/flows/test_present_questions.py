@@ -354,3 +354,25 @@ async def test_a_question_for_the_town_is_answered_by_the_latest_home(
         assert moved in await memory.context(asked)
         if review.decision is None:
             review = await memory.resolve(review.id, decision="replace")
+
+
+@pytest.mark.parametrize(
+    ("moved", "asked"),
+    [
+        ("We have moved to Kvarnbygatan 8 in Mölndal.", ("What's my address?", "What is our home address?")),
+        ("Wir sind in den Lindenweg 8 gezogen.", ("Wie ist unsere Adresse?", "Wie lautet meine Anschrift?")),
+        ("Nos hemos mudado a la calle Sauce 8.", ("¿Cuál es nuestra dirección?",)),
+        ("On a déménagé au 8 rue du Port.", ("Quelle est notre adresse ?",)),
+        ("Ci siamo trasferiti in via Salice 8.", ("Qual è il nostro indirizzo?",)),
+        ("Мы переехали на Садовую, 8.", ("Какой у нас адрес?",)),
+    ],
+)
+async def test_a_question_for_the_address_is_answered_by_the_home(
+    memory: Any, moved: str, asked: tuple[str, ...]
+) -> None:
+    for text in ("The office is on Harbour Street", "Staging runs on Hetzner", moved):
+        await memory.remember(text)
+    for question in asked:
+        assert (await memory.search(question)).hits[0].content == moved
+    other = await memory.search("What is the IP address of staging?")
+    assert other.hits[0].content == "Staging runs on Hetzner"

@@ -41,6 +41,7 @@ def needed_memories(
 
     evidence: dict[int, tuple[str, ...]] = {}
     facts = _without_others(snapshot, scope, prompt, stating(KNOWLEDGE), of_oneself=needs.of_oneself)
+    facts.sort(key=lambda node: not needs.warn_in(node.content))
     said = stating(*ALL_EPISODES) if turns else []
     own = [node for node in said if node.role == "user" and _says_of_oneself(node.content, needs)]
     latest = sorted(own, key=lambda node: (node.event_time, node.key), reverse=True)

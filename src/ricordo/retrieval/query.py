@@ -460,9 +460,15 @@ class Needs(NamedTuple):
         >>> needs.are_in("Nora doesn't eat fish"), needs.are_in("Nora eats fish")
         (True, False)
         """
+        return self._are_denied_in(fact) or not self.stated.isdisjoint(index_terms(fact))
+
+    def warn_in(self, fact: str) -> bool:
+        """Return whether a fact says what somebody cannot have, rather than what they take."""
+        return self._are_denied_in(fact) or needs_asked(fact) is not None
+
+    def _are_denied_in(self, fact: str) -> bool:
         # In any language: a short statement may not tell its own ("Non tollero la penicillina").
-        is_denied = not self.denied.isdisjoint(_words_in(fact)) and denies(fact.replace("’", "'"), all_languages())
-        return is_denied or not self.stated.isdisjoint(index_terms(fact))
+        return not self.denied.isdisjoint(_words_in(fact)) and denies(fact.replace("’", "'"), all_languages())
 
 
 def needs_of(prompt: str) -> Needs | None:

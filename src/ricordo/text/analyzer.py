@@ -335,7 +335,7 @@ def first_person_words(languages: LanguageSet) -> frozenset[str]:
 
 
 def asks_for_oneself(text: str) -> bool:
-    """Return whether a question has a first-person word, or begins with a verb that leaves it out.
+    """Return whether a question has a first-person word, or begins with a verb that leaves it out or ends in it.
 
     >>> [asks_for_oneself(text) for text in ("Can I take aspirin?", "¿Puedo tomar aspirina?", "Is aspirin safe?")]
     [True, True, False]
@@ -343,6 +343,8 @@ def asks_for_oneself(text: str) -> bool:
     if speaks_of_themselves(text):
         return True
     languages = languages_of(text)
+    if _to_oneself(languages).search(text[:2_000].lower()):
+        return True
     denying = languages.words(lambda each: each.statements.negations)
     silent = frozenset(word for each in languages for word in function_words(each.code)) - denying
     words = _LETTERS.findall(text[:2_000].lower())
@@ -353,6 +355,11 @@ def asks_for_oneself(text: str) -> bool:
         if word not in silent:
             return False
     return False
+
+
+@cached()
+def _to_oneself(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.sentences.to_oneself, r"(?<!\w)(?:{})(?!\w)")
 
 
 def speaks_only_for_group(text: str) -> bool:

@@ -312,6 +312,7 @@ class Sentences:
         laughs: what says so at the end of a sentence or after it: "lol", "haha".
         after_ordinals: words before which the full stop of a number ends no sentence: "3. Mai".
         we_verbs: verbs in the first person plural, where people leave "we" out: "Temos", "Решили".
+        to_oneself: verbs that end in a word for "me": Spanish "darme", Italian "darmi".
         we_words: other words for "we" in conversation, which may also mean anybody: French "on".
     """
 
@@ -326,6 +327,7 @@ class Sentences:
     first_person: Words = ()
     first_person_plural: Words = ()
     we_verbs: Patterns = ()
+    to_oneself: Patterns = ()
     we_words: Words = ()
     number_words: Words = ()
     naming: Words = ()
