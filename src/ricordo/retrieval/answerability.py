@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from ricordo.retrieval.query import Plan
 from ricordo.retrieval.signals import FITTED, Pool
 from ricordo.storage.candidates import inverse_frequency
-from ricordo.text.analyzer import begins_with_oneself, index_terms, is_latin, question_terms, speaks_of_themselves
+from ricordo.text.analyzer import (
+    begins_with_oneself,
+    index_terms,
+    is_latin,
+    question_terms,
+    raw_words,
+    speaks_of_themselves,
+)
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 
 if TYPE_CHECKING:
@@ -166,18 +173,31 @@ def parts_of(question: str, asked: Sequence[str]) -> list[NDArray[np.intp]]:
 
 
 def topics_beside_names(question: str, asked: Sequence[str], names: frozenset[str]) -> list[NDArray[np.intp]]:
-    """Return, for a list of names and topics ("Anna and the rent"), which topic words are in each part without a name.
-    Empty for any other question: in "What does Anna eat for lunch and dinner?", dinner is hers.
+    """Return, for a list of names and topics ("Tell me about Anna and the rent"), which topic words are in each part
+    without a name. Empty for any other question: in "What does Anna eat for lunch and dinner?", dinner is hers.
     """
-    texts = _parts(languages_of(question)).split(question[:_QUESTION_CHARACTERS])
-    terms = [frozenset(index_terms(text)) for text in texts]
-    has_bare_name = any(not part.isdisjoint(names) and part.isdisjoint(asked) for part in terms)
-    places = (
-        [place for place, word in enumerate(asked) if word in part]
-        for part in terms
-        if has_bare_name and part.isdisjoint(names)
-    )
+    question = question[:_QUESTION_CHARACTERS]
+    languages = languages_of(question)
+    first, *others = _parts(languages).split(question)
+    if not others:
+        return []
+    told, meant = _determiners(languages), names | {*asked}
+    words = [
+        [frozenset(index_terms(word)) for word in raw_words(part) if word not in told] for part in (first, *others)
+    ]
+    if any(not terms.isdisjoint(_asking()) for terms in words[0]):
+        words[0] = [terms for terms in words[0] if not terms.isdisjoint(meant)]
+    said = [frozenset[str]().union(*each) for each in words]
+    is_list = all(not terms.isdisjoint(meant) for each in words for terms in each)
+    if not is_list or not any(not each.isdisjoint(names) and each.isdisjoint(asked) for each in said):
+        return []
+    places = ([place for place, word in enumerate(asked) if word in each] for each in said if each.isdisjoint(names))
     return [np.array(each, np.intp) for each in places if each]
+
+
+@cached()
+def _determiners(languages: LanguageSet) -> frozenset[str]:
+    return languages.words(lambda each: (*each.statements.articles, *each.statements.determiners))
 
 
 def asks_of_themselves(question: str) -> bool:
