@@ -962,7 +962,10 @@ class Memory:
             if review.kind != "quarantine":
                 if words is not None:
                     raise InvalidError("content: can be edited only for a memory in quarantine", hint="leave it out")
-                return reviews.resolve(tx, review, chosen, now=now)
+                change, decided = reviews.resolve(tx, review, chosen, now=now)
+                if chosen == "replace":
+                    change = facts.with_confirmed_relations(tx, change, review.newer, now=now)
+                return change, decided
             change, (decided,) = self._decided(tx, [review], chosen, content=words)
             return change, decided
 

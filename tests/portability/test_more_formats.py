@@ -217,6 +217,8 @@ async def test_claude_memories_projects_and_attachments_are_imported(tmp_path: P
             "Bakery, menu.md:\nBread and cake",
         } == set(found)
         assert report.refused == ("not imported: odd.json",)
+        said_at = found["Read this\n[attached: plan.txt]"].event_time
+        assert {found[each].event_time for each in ("Anna is a baker.", "Likes tea", "Needs flour")} == {said_at}
 
 
 async def test_chatgpt_instructions_and_saved_memories_are_imported_and_tool_calls_are_not(tmp_path: Path) -> None:
@@ -851,3 +853,14 @@ async def test_an_import_whose_person_was_merged_is_undone_with_the_merge(tmp_pa
         await memory.undo(undone.seq)
         assert await canonical_of(memory) == before
         assert (await memory.doctor()).ok
+
+
+@pytest.mark.parametrize("title", ["Attività", "Tarefas", "Aufgaben", "Tasks", "Дела"])
+async def test_a_list_of_tasks_is_no_thing(tmp_path: Path, title: str) -> None:
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / f"{title}.md").write_text(f"# {title}\n\n- [ ] Send the plan to [[Marek]]\n- [x] Pay the tax\n", "utf-8")
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(vault)
+        assert [each.name for each in await memory.people()] == ["Marek"]
+        assert {node.category for node in (await nodes_of(memory)).values()} == {"task"}

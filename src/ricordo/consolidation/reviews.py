@@ -19,7 +19,6 @@ from ricordo.clock import from_ms, new_id
 from ricordo.consolidation import proposals
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.resolve import Arrived, arrive, review_of_two
-from ricordo.encoding.facts import with_confirmed_relations
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Run, Scope, Trust
 from ricordo.rights import Holder, allows
@@ -154,8 +153,7 @@ def resolve(snapshot: Snapshot, review: Review, decision: Decision, *, now: int)
             closed = superseded(older, by=newer, at=at)
             change = replace(change, put=(closed,), link=(supersedes(newer, older),))
             decided = _with_others(snapshot, replace(decided, older=closed), older, newer, now=now)
-        change = replace(change, reviews=(*change.reviews, *decided.opened))
-        return with_confirmed_relations(snapshot, change, newer, now=now), decided
+        return replace(change, reviews=(*change.reviews, *decided.opened)), decided
     was_older, was_newer = older, newer
     if not older.is_live:
         older = replace(older, closed_at=None, closed_reason=None, valid_until=None)

@@ -459,7 +459,7 @@ class _Reading(Records):
         """Return what path and front matter tell: a date, a folder of people, tags, and other names of the note."""
         path = PurePosixPath(name)
         tags = tuple(tag for each in said.get("tags", ()) for tag in _tag(each))
-        note = path.stem if name_of(path.stem) else ""
+        note = path.stem if name_of(path.stem) and category_of(heading_key(path.stem)) is None else ""
         place = _Section(at=date_in(path.stem), dated=date_of(said), tags=tags, note=note)
         if note:
             aliases = said.get("aliases", said.get("alias", ()))

@@ -344,23 +344,25 @@ def _read_claude_memories(records: Records, source: Source) -> None:
     if not (source.is_folder or source.is_archive):
         return
     names: dict[str, str] = {}
+    known = max((at for each in records.messages.values() if isinstance(at := each.message.at, datetime)), default=None)
     for file, document in source.json_file(lambda name: name == "projects.json"):
         for row in objects_in(document):
             names[str(row.get("uuid"))] = str(row.get("name") or "")
             records.read([(f"{file} {row.get('name')}", row)], partial(_claude_project, records))
     for file, document in source.json_file(lambda name: name == "memories.json"):
         for row in objects_in(document) or [object_of(document)]:
-            _claude_notes(records, file, str(row.get("conversations_memory") or ""), tags=("saved memory",))
+            _claude_notes(records, file, str(row.get("conversations_memory") or ""), tags=("saved memory",), at=known)
             for project, text in object_of(row.get("project_memories")).items():
                 tag = names.get(str(project)) or str(project)
-                _claude_notes(records, file, str(text), tags=("saved memory", tag[:100]))
+                _claude_notes(records, file, str(text), tags=("saved memory", tag[:100]), at=known)
 
 
-def _claude_notes(records: Records, where: str, text: str, *, tags: tuple[str, ...]) -> None:
+def _claude_notes(records: Records, where: str, text: str, *, tags: tuple[str, ...], at: datetime | None) -> None:
+    """Read Claude's notes, which have no dates: they are as old as the latest message of the export."""
     for paragraph in re.split(r"\n\s*\n|\n(?=\s*[-*] )", text):
         fact = re.sub(r"\*\*|^\s*(?:[-*]|#+)\s+", "", paragraph.strip()).strip()
         if fact and not re.fullmatch(r"\s*(\*\*[^*]+\*\*|#+ .*)\s*", paragraph):  # a heading states nothing
-            records.fact(where, fact, *tags, tags=tags)
+            records.fact(where, fact, *tags, tags=tags, at=at)
 
 
 def _claude_project(records: Records, where: str, row: Row) -> None:
