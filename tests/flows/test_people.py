@@ -654,3 +654,9 @@ async def test_a_relation_is_learnt_from_an_agents_note(memory: Any, said: str, 
 async def test_a_noun_with_a_capital_is_no_name(memory: Any, said: str) -> None:
     await memory.remember(said)
     assert not [each for each in await memory.people() if each.relation]
+
+
+async def test_a_thing_of_which_people_speak_as_of_somebody_is_nobody(memory: Any) -> None:
+    for said in ("Стейджинг живёт на Hetzner", "Деплой переехал на среду", "Стендап переехал на 10:15"):
+        await memory.remember(said)
+    assert not await memory.people()
