@@ -54,6 +54,17 @@ async def test_a_pair_that_was_decided_is_not_asked_again() -> None:
         assert second.decision is None
 
 
+async def test_what_only_the_closed_fact_said_is_not_asked_again() -> None:
+    said = ["Our office in Kiel has a gym", "We no longer go to the gym", "Our office is now in Bonn"]
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for each in said:
+            await memory.remember(each)
+        assert sorted(await _pairs(memory)) == sorted([(said[1], said[0]), (said[2], said[0])])
+        (moved,) = (each for each in await memory.review() if each.newer.content == said[2])
+        decided = await memory.resolve(moved, decision="replace")
+        assert (len(decided.settled), decided.opened) == (1, ())
+
+
 def test_the_command_says_what_was_closed_settled_and_opened(cli: Cli) -> None:
     for said in JOBS:
         cli("remember", said)

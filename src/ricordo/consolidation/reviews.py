@@ -23,6 +23,7 @@ from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundErr
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Run, Scope, Trust
 from ricordo.rights import Holder, allows
 from ricordo.storage import Snapshot
+from ricordo.text.change import have_common_topic
 from ricordo.text.disguise import hides_text
 from ricordo.text.prompt_text import orders_in, reasons, strings_of
 from ricordo.trust import UNAPPROVED, is_untrusted, trust_of
@@ -187,7 +188,9 @@ def _with_others(snapshot: Snapshot, decided: Review, closed: Node, stays: Node,
     opened = dict[str, Review]()
     for each in settled:
         other = each.older if each.newer.id == closed.id else each.newer
-        if each.kind in _CARRIED and other is not None and other.id not in asked and other.key not in known:
+        if other is None or not have_common_topic(stays.content, other.content):
+            continue  # it was in review for something that only the closed one said
+        if each.kind in _CARRIED and other.id not in asked and other.key not in known:
             opened.setdefault(other.id, review_of_two(each.kind, stays, other, now=now))
     return replace(decided, settled=settled, opened=tuple(opened.values()))
 

@@ -1481,6 +1481,16 @@ def _has_another_name(said: Topics, named: Sequence[TopicWord]) -> bool:
     return bool(said.persons) or any(word.worth == _NAME and stems.isdisjoint(word.stems) for word in said.words)
 
 
+def have_common_topic(one: str, other: str) -> bool:
+    """Return whether two statements share a significant word, or name the same kind of state.
+
+    >>> have_common_topic("I live in Bonn", "We moved to Kiel"), have_common_topic("I live in Bonn", "Rex is a poodle")
+    (True, False)
+    """
+    before = topics(one)
+    return any(word.worth > _COMMON and before.likeness(word.stems) > 0 for word in topics(other).words)
+
+
 def share_topic(question: str, old: str, new: str) -> bool:
     """Return whether two statements share a significant word that a question asks for.
 
