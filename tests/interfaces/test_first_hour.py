@@ -499,3 +499,14 @@ async def test_of_several_sentences_each_is_about_the_names_it_has(tmp_path: Pat
         answer = await client.call_tool("remember_fact", {"content": told, "about": ["Anneke", "Bruno"]})
         about = [each["about"] for each in answer.structured_content["result"]]
     assert about == [["Anneke"], ["Bruno"], ["Anneke", "Bruno"]]
+
+
+def test_a_command_that_is_shown_is_for_the_same_owner(cli: Cli) -> None:
+    cli("remember", OLD_HOME, "--owner", "bob")
+    told = cli("remember", NEW_HOME, "--owner", "bob").out
+    assert "`ricordo review --owner bob` asks about it" in " ".join(told.split())
+    review = cli("review", "--owner", "bob", "--json").json["reviews"][0]["id"]
+    shown = cli("resolve", review, "replace", "--owner", "bob").out
+    undo = re.search(r"`ricordo (undo \d+ --owner bob)` reverses this", " ".join(shown.split()))
+    assert undo is not None
+    assert cli(*undo.group(1).split()).status == 0

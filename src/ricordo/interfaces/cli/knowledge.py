@@ -110,7 +110,7 @@ async def consolidate(ctx: CommandContext, memory: Memory, session: str | None =
         nothing += "`ricordo review` shows why."
     is_new = any(item.what != "left" for item in run.items)
     return Output(
-        data=run, show=lambda out: _print_run(out, run, nothing, shows_cost=is_new), exit_status=exit_status(run)
+        data=run, show=lambda out: _print_run(ctx, out, run, nothing, shows_cost=is_new), exit_status=exit_status(run)
     )
 
 
@@ -121,10 +121,10 @@ async def summarise(ctx: CommandContext, memory: Memory, session: str) -> dict[s
 
 @view("extract", "reflect", "enrich", "infer-causes")
 def _show_conclusions(ctx: CommandContext, run: Run) -> None:
-    _print_run(ctx.out, run, ctx.spec["empty"], shows_cost=run.state in ("done", "dry"))
+    _print_run(ctx, ctx.out, run, ctx.spec["empty"], shows_cost=run.state in ("done", "dry"))
 
 
-def _print_run(out: Console, run: Run, nothing: str, *, shows_cost: bool) -> None:
+def _print_run(ctx: CommandContext, out: Console, run: Run, nothing: str, *, shows_cost: bool) -> None:
     if not run.items:
         out.print(nothing)
         return
@@ -132,7 +132,7 @@ def _print_run(out: Console, run: Run, nothing: str, *, shows_cost: bool) -> Non
     if shows_cost:
         out.print(dim(cost(run)))
         if run.state == "done":
-            out.print(dim(f"`ricordo run undo {handle_of(run.id)}` reverses this."))
+            out.print(dim(f"{ctx.command(f'run undo {handle_of(run.id)}')} reverses this."))
         elif run.state == "dry":
             out.print(dim("This was a dry run: nothing was changed."))
 
@@ -192,7 +192,7 @@ async def _undo(ctx: CommandContext, memory: Memory, id: str) -> Output:
 
     def show(out: Console) -> None:
         out.print(Text.assemble(("Undone: ", "green"), f"run {handle_of(id)}; {then}"))
-        out.print(dim(f"`ricordo undo {commit.seq}` reverses this."))
+        out.print(dim(f"{ctx.command(f'undo {commit.seq}')} reverses this."))
 
     return Output(data=commit, show=show)
 
@@ -219,7 +219,7 @@ async def _accept(ctx: CommandContext, memory: Memory, id: str, numbers: list[in
             out.print("There was nothing left to accept.")
             return
         show_items(out, done.items)
-        out.print(dim(f"`ricordo run undo {handle_of(done.id)}` reverses this."))
+        out.print(dim(f"{ctx.command(f'run undo {handle_of(done.id)}')} reverses this."))
 
     return Output(data=done, show=show)
 

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import inspect
 import json
+import shlex
 import sys
 import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -112,6 +113,16 @@ class CommandContext:
     @property
     def chat(self) -> str | None:
         return self.options.chat or default_chat()
+
+    def command(self, words: str, *, chat: str | None = None) -> str:
+        """Return a command to be shown, for the owner and chat of this one: "`ricordo undo 12 --owner bob`".
+
+        Args:
+            chat: another chat; "" for the owner's own memory.
+        """
+        given = (("--owner", self.options.owner), ("--chat", self.options.chat if chat is None else chat))
+        options = "".join(f" {name} {shlex.quote(value)}" for name, value in given if value)
+        return f"`ricordo {words}{options}`"
 
     def settings(self) -> Settings:
         """Raises:

@@ -96,7 +96,7 @@ def _show_undo(ctx: CommandContext, commit: Commit) -> None:
     done = Text("Undone: " if is_done else "Would be undone: ", "green" if is_done else "bold")
     ctx.out.print(done.append(safe(commit.words or "the change, which altered the text of no memory"), ""))
     if is_done:
-        ctx.out.print(dim(f"`ricordo undo {commit.seq}` reverses this."))
+        ctx.out.print(dim(f"{ctx.command(f'undo {commit.seq}')} reverses this."))
 
 
 @view("log")
@@ -206,7 +206,7 @@ def _show_archived(ctx: CommandContext, done: ArchiveReport) -> None:
     if not done.fits:
         ctx.out.print(Text("There are still more than the settings allow; run `gc` and `prune`.", style="yellow"))
     for run in done.runs[:1] if done.archived else ():
-        ctx.hint(f"`ricordo undo {run}` brings all of them back, `ricordo restore ID` one.")
+        ctx.hint(f"{ctx.command(f'undo {run}')} brings all of them back, {ctx.command('restore ID')} one.")
 
 
 @view("maintain")

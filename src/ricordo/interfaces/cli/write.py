@@ -91,7 +91,7 @@ async def _stored(
         if expires:
             out.print(dim(f"Expires {expires}."))
         for older in outdates:
-            out.print(dim(_outdated(older)))
+            out.print(dim(_outdated(ctx, older)))
         if node.category == "task":
             ctx.tip(f"When it is done: ricordo update {short_id(node.id)} --done")
         elif node.type != "episodic":
@@ -100,14 +100,15 @@ async def _stored(
     return Output(data=node, show=show)
 
 
-def _outdated(older: Outdated) -> str:
+def _outdated(ctx: CommandContext, older: Outdated) -> str:
     said = one_line(older.content, most=100)
     if older.space is not None:
         place = one_line(older.space)
-        where, again = (place, f"--chat {shlex.quote(place)} ") if place else ("your own memory", "")
-        return f"It may make out of date, in {where}: {said}  (`ricordo {again}forget {short_id(older.id)}` ends it)"
+        where = place or "your own memory"
+        forget = ctx.command(f"forget {short_id(older.id)}", chat=place)
+        return f"It may make out of date, in {where}: {said}  ({forget} ends it)"
     done, asks = ("replaces", "can reverse this") if older.is_closed else ("may make out of date", "asks about it")
-    return f"It {done}: {said}  (`ricordo review` {asks})"
+    return f"It {done}: {said}  ({ctx.command('review')} {asks})"
 
 
 def _show_quarantined(out: Console, node: Node, notice: str = "") -> None:
@@ -268,21 +269,21 @@ async def _in_bulk(
     if dry_run or not yes:
         report = await change(dry_run=True)
         if dry_run or not report.count:
-            return Output(data=report, show=lambda out: _print_bulk(out, report, done))
+            return Output(data=report, show=lambda out: _print_bulk(ctx, out, report, done))
         if not ctx.can_ask:
             raise InvalidError(
                 f"{report.count:,} memories would be {done}: this needs a confirmation", hint="use --yes, or --dry-run"
             )
-        _print_bulk(ctx.err, report, done)
+        _print_bulk(ctx, ctx.err, report, done)
         if not click.confirm("Do it?", err=True):
             return Output(data=report, show=lambda out: out.print("Nothing was changed."), exit_status=1)
         bound = {"expect": report.count}
     with progress_bar(ctx.err, "Reading") as progress:
         report = await change(progress=progress, **bound)
-    return Output(data=report, show=lambda out: _print_bulk(out, report, done))
+    return Output(data=report, show=lambda out: _print_bulk(ctx, out, report, done))
 
 
-def _print_bulk(out: Console, report: BulkReport, done: str) -> None:
+def _print_bulk(ctx: CommandContext, out: Console, report: BulkReport, done: str) -> None:
     would = "would be" if report.dry_run else "was" if report.count == 1 else "were"
     out.print(Text(f"{plural(report.count, 'memory', 'memories')} {would} {done}.", style="bold"))
     for node in report.sample if report.dry_run else ():
@@ -299,7 +300,7 @@ def _print_bulk(out: Console, report: BulkReport, done: str) -> None:
         if count:
             out.print(dim(f"{count:,} {what}"))
     if report.commit is not None:
-        out.print(dim(f"`ricordo undo {report.commit}` takes it back."))
+        out.print(dim(f"{ctx.command(f'undo {report.commit}')} takes it back."))
 
 
 # erase
@@ -406,7 +407,7 @@ def _show_done(ctx: CommandContext, done: Text | None, decided: Sequence[Review]
     if done is not None:
         ctx.out.print(done)
     if decided and decided[0].commit is not None:
-        ctx.out.print(dim(f"`ricordo undo {decided[0].commit}` reverses this."))
+        ctx.out.print(dim(f"{ctx.command(f'undo {decided[0].commit}')} reverses this."))
 
 
 # quarantine
