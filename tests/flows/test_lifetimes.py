@@ -486,7 +486,6 @@ async def test_what_recurs_has_no_single_date(memory: Any, said: str, days: list
         "Since today the user takes 88 micrograms of levothyroxine instead of 75.",
         "The user and his family moved to Kvarnbygatan 8 in Mölndal today.",
         "I started at Voltaris yesterday",
-        "Tom started as a nurse at St Mary's on Monday",
         "I quit smoking today",
         "The dentist said yesterday that I grind my teeth",
         "Der Arzt hat heute beim Nutzer eine Allergie gegen Penicillin festgestellt.",

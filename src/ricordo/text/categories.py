@@ -7,7 +7,7 @@ import re
 from ricordo.model import Category
 from ricordo.text import passing
 from ricordo.text.change import Cue, cues
-from ricordo.text.languages import LanguageSet, cached, languages_of
+from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 from ricordo.text.lifetimes import gives_a_value, may_pass
 from ricordo.text.tasks import states_task
 
@@ -17,6 +17,8 @@ in benchmarks/data/knowledge none reaches it, of 178 passing ones 146 do.
 """
 
 _CHANGED: frozenset[Cue] = frozenset(("no_longer", "ended", "replaced"))
+
+_OF_A_TIME: frozenset[Category] = frozenset(("event", "context"))
 
 # From the most to the least specific.
 _BY_RULE: tuple[Category, ...] = ("preference", "relationship", "event", "context", "identity")
@@ -34,8 +36,12 @@ def infer_category(content: str, *, may_be_task: bool = True) -> Category:
     start = content[:1_000]
     if may_be_task and states_task(start):
         return "task"
-    for category, rule in _categories(languages_of(start)):
-        if rule.search(start) and (category not in ("event", "context") or _is_of_a_time(start)):
+    languages = languages_of(start)
+    for category, rule in _categories(languages):
+        if rule.search(start) and (category not in _OF_A_TIME or _is_of_a_time(start, is_by_weekday=False)):
+            return category
+        is_by_weekday = category == "event" and _weekday(languages).search(start) is not None
+        if is_by_weekday and _is_of_a_time(start, is_by_weekday=True):
             return category
     return "knowledge"
 
@@ -46,12 +52,35 @@ def _categories(languages: LanguageSet) -> tuple[tuple[Category, re.Pattern[str]
     return ("preference", answering), *((name, _category(languages, name)) for name in _BY_RULE)
 
 
+@cached()
+def _weekday(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.categories.get("weekday", ()), flags=re.IGNORECASE)
+
+
 def _category(languages: LanguageSet, name: Category) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.categories.get(name, ()), flags=re.IGNORECASE)
 
 
-def _is_of_a_time(text: str) -> bool:
-    """Return whether a statement is about the time that it names, and tells no change that outlasts it."""
-    if passing.score(text) < _PASSING_FROM or not may_pass(text) or gives_a_value(text):
+def _is_of_a_time(text: str, *, is_by_weekday: bool) -> bool:
+    """Return whether a statement is about the time that it names, and tells no change or condition that outlasts it.
+
+    Args:
+        is_by_weekday: it names a weekday, which is rarely the beginning of something: "I went to Bern on Monday".
+    """
+    if gives_a_value(text) or not _CHANGED.isdisjoint(cues(text, languages_of(text))):
         return False
-    return _CHANGED.isdisjoint(cues(text, languages_of(text)))
+    if not _conditions().isdisjoint(_words(text)):
+        return False
+    return is_by_weekday or (passing.score(text) >= _PASSING_FROM and may_pass(text))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+@cached()
+def _conditions() -> frozenset[str]:
+    """Return the words for conditions that last, such as allergies, in all languages."""
+    return frozenset(
+        word.lower() for language in all_languages() for need in language.needs.values() for word in need.stated
+    )
