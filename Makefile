@@ -24,7 +24,7 @@ demo-llm: $(READY)
 test: $(READY) check
 	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
-# The tests that take seconds each: kills, floods, random histories, hostile texts, thousands of memories; ten minutes.
+# The tests that take seconds each: kills, floods, random histories, hostile texts, thousands of memories; some ten minutes.
 slow: $(READY)
 	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m slow
 

@@ -81,6 +81,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", SHARED, indirect=True)
 async def test_a_follower_sees_the_commits_of_all_processes_once_and_in_order(memory, where):
     following = asyncio.create_task(taken(memory._opened.store, 45))

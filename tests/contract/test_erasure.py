@@ -311,6 +311,7 @@ async def test_an_erasure_of_what_was_stored_again_finds_what_was_undone(memory,
     assert "zirconium" not in told and "Zuvinakob" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "gone"),
     [

@@ -8,6 +8,7 @@ from ricordo import Memory
 from tests.contract.histories import compared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_equal_histories_leave_equal_memories(tmp_path, seed):
     acts, differences = compared(tmp_path, seed=seed, steps=30)

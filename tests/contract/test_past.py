@@ -22,6 +22,7 @@ STEPS = 30
 NAMES = (*PEOPLE, *NICKNAMES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_past_is_what_was_seen_then(memory, clock, tmp_path, seed):
     history = History(memory, clock, tmp_path, seed=seed)

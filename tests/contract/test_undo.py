@@ -48,6 +48,7 @@ async def test_undo_restores_what_was_and_can_be_undone(memory, clock, tmp_path,
     assert (await memory.doctor()).ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_an_old_commit_is_undone_alone_or_with_what_builds_on_it(memory, clock, tmp_path, seed):
     history = History(memory, clock, tmp_path, seed=2_000 + seed)

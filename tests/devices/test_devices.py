@@ -152,6 +152,7 @@ async def last(memory: Memory, origin: str) -> int:
     return next(commit.seq for commit in await memory.log() if commit.origin == origin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("are_told", [False, True])
 @pytest.mark.parametrize("is_here", [False, True])
 @pytest.mark.parametrize(

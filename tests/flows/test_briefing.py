@@ -125,6 +125,7 @@ ALWAYS_USEFUL = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", ALWAYS_USEFUL)
 async def test_what_is_useful_in_every_conversation_comes_first_within_a_small_budget(told: tuple[str, ...]) -> None:
     async with Memory.open(":memory:", embedder=None) as memory:

@@ -98,6 +98,7 @@ async def asked(
         return [await memory.search(question, limit=limit, trace=True) for question in QUESTIONS]
 
 
+@pytest.mark.slow
 @given(
     turns=st.lists(messages, max_size=12),
     known=st.lists(facts, max_size=6),
@@ -171,6 +172,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_hash_seeds(tmp_path: Path) -> None:
     path = tmp_path / "me.db"
 

@@ -84,6 +84,7 @@ async def test_a_question_is_kept_with_an_answer_that_says_what_it_rests_on(plac
             await memory.question(kept.id)
 
 
+@pytest.mark.slow
 async def test_every_kind_of_change_makes_an_answer_stale_and_upkeep_renews_it(place: str) -> None:
     async with opened(place) as memory:
         rome = await memory.remember("Anna lives in Rome", about=["Anna"])

@@ -37,6 +37,7 @@ def demo(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.slow
 def test_a_model_server_with_scripted_answers_gives_the_same_knowledge(tmp_path: Path, cli: Any) -> None:
     with ModelServer() as server:
         server.always = by_heart

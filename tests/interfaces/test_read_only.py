@@ -90,6 +90,7 @@ def all_done(location: str, asked: Sequence[Sequence[str]], *, home: Path) -> li
     return [Outcome(status=status, out=out, err=err) for status, out, err in json.loads(ran.stdout)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_home_writable", [True, False])
 def test_the_command_line_reads_and_refuses_writes(store: str, tmp_path: Path, is_home_writable: bool) -> None:
     home, out = tmp_path if is_home_writable else Path(store).parent, tmp_path / "out.jsonl"
@@ -118,6 +119,7 @@ async def test_an_agent_reads_over_mcp_and_is_told_why_it_cannot_write(store: st
         assert "make it writable" in refused.content[0].text
 
 
+@pytest.mark.slow
 def test_a_server_starts_and_keeps_its_tokens_with_the_user(store: str, tmp_path: Path) -> None:
     with serving(store, home=tmp_path) as url:
         (secret,) = (tmp_path / "ricordo").glob("server-*.token")

@@ -66,6 +66,7 @@ async def test_the_sdks_client_uses_every_kind_of_thing_over_http(server: Served
         assert "cello" in (await client.get_prompt("recall", {"topic": "Bob's cello"})).messages[0].content.text
 
 
+@pytest.mark.slow
 async def test_the_sdks_client_uses_every_tool_resource_and_prompt_over_http(tmp_path: Path) -> None:
     with served(tmp_path, "--profile", "full") as server:
         token = add_token(server, "all", "--trust", "agent", "--access", "read,write,admin,erase")

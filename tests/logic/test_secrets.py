@@ -195,6 +195,7 @@ def test_time_grows_with_length_and_not_with_its_square(unit: str) -> None:
     assert is_linear(unit, 32_000, floor_s=0.004)  # a quadratic pattern over 32 kB takes seconds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["password: ", "://a:", "eyJ.", "1234 ", "-----BEGIN PRIVATE KEY-----", "a1"])
 def test_time_is_linear_up_to_a_megabyte(unit: str) -> None:
     assert is_linear(unit, 1_000_000, floor_s=0.01)

@@ -54,6 +54,7 @@ async def lived(memory: Memory) -> None:
     await memory.settle()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", KINDS)
 @pytest.mark.parametrize("target", KINDS)
 async def test_an_export_restores_an_equal_store(source: str, target: str, tmp_path: Path) -> None:

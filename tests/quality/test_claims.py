@@ -12,6 +12,7 @@ def message(text: str) -> dict[str, str]:
     return {"speaker": "Ann", "text": text}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verifier", ["none", "exact"])
 async def test_what_nobody_said_is_not_live_without_review(verifier):
     found = report(await outcomes(PART, verifier=verifier))

@@ -83,6 +83,7 @@ async def test_a_log_deleted_under_an_open_store_is_noticed(tmp_path: Path) -> N
     assert await texts(rescued) == {"Bob plays the cello"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["commits.jsonl", "history.jsonl", "store.jsonl"])
 @pytest.mark.parametrize("how", ["cut", "emptied", "deleted"])
 @pytest.mark.parametrize("is_open", [True, False])

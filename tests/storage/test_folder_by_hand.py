@@ -489,6 +489,7 @@ NEVER_A_ROW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_index", [True, False])
 @pytest.mark.parametrize("what", NEVER_A_ROW)
 async def test_an_impossible_line_does_not_block_the_folder(folder, what, with_index):
@@ -525,6 +526,7 @@ WHOLE_FILES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_index", [True, False])
 @pytest.mark.parametrize("what", WHOLE_FILES)
 async def test_editor_rewrites_lose_nothing(folder, what, with_index):

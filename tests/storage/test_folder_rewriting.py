@@ -86,6 +86,7 @@ NOT_USED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_index", [True, False])
 @pytest.mark.parametrize("what", NOT_USED)
 async def test_lines_that_cannot_be_used_are_named_until_gc_sets_them_aside(folder, what, with_index):

@@ -164,6 +164,7 @@ def told_alike(snapshot):
     return in_memory(snapshot)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_postings_in_memory_equal_the_full_text_index(store, seed):
     chance = random.Random(seed)

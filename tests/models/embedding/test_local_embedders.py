@@ -75,6 +75,7 @@ def test_blank_text_is_near_to_nothing(local):
     assert not one(local, " \n ").any()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.text(st.characters(exclude_categories=()), max_size=80), max_size=5))
 def test_any_text_whatever_can_be_embedded(local, texts):

@@ -49,6 +49,7 @@ async def store_of_one(path: Path, server: ModelServer) -> None:
         await memory.add("Anna lives in Rome.", session="s1", id="turn")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
