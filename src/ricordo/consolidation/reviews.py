@@ -42,6 +42,7 @@ in the inbox of the page, or with `approve` and `refuse` over HTTP and in Python
 REFUSED = "This was refused before, so it stays out of every answer. `undo` takes the decision back."
 """The notice in the result of a call that stated what was refused before."""
 
+_LISTED = "`review` lists the open ones, and a search names that of a doubtful fact"
 _TAKEN_BACK = "to take it back, `undo` its change, which `log` lists as resolve: the review is then open again"
 
 SESSION = "session:"
@@ -102,10 +103,7 @@ def find_review(snapshot: Snapshot, scope: Scope, review_id: str) -> Review:
     if held is not None and held.closed_reason == "quarantined":
         review = next(iter(snapshot.reviews.listed(scope, most=1, kind="quarantine", node=held.key)), None)
     if review is None:
-        raise NotFoundError(
-            f"there is no review {review_id}",
-            hint="`review` lists the open ones, and a search names that of a doubtful fact",
-        )
+        raise NotFoundError(f"there is no review {review_id}", hint=_LISTED)
     return review
 
 
@@ -413,10 +411,7 @@ def try_again(snapshot: Snapshot, scope: Scope, review_id: str, decision: Decisi
         )
     review = next((each for each in failed_conversations(snapshot, scope) if each.id == review_id), None)
     if review is None:
-        raise NotFoundError(
-            f"there is no review {review_id}",
-            hint="`review` lists the open ones, and a search names that of a doubtful fact",
-        )
+        raise NotFoundError(f"there is no review {review_id}", hint=_LISTED)
     if decision == "approve":
         snapshot.runs.forget_failures((review.owner, review.chat), review_id.removeprefix(SESSION) or None)
     return Change(), review
