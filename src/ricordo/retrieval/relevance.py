@@ -466,9 +466,8 @@ def _leading(best: Sequence[Ranked], is_fact: NDArray[np.bool_]) -> set[int]:
 
 
 def _newer_versions(shown: Set[int], best: Sequence[Ranked], links: Sequence[tuple[int, int]]) -> set[int]:
-    """Return the keys of hits that may make a shown one out of date, and rank above it."""
-    places = {each.key: place for place, each in enumerate(best)}
-    return {newer for newer, older in links if older in shown and places.get(newer, len(best)) < places[older]}
+    """Return the keys of hits that may make a shown one out of date."""
+    return {newer for newer, older in links if older in shown}.intersection(each.key for each in best)
 
 
 def _bears_label(node: Node, asked: str) -> bool:

@@ -119,6 +119,7 @@ _WEIGHED_LEAST = 30
 # For a calibration prompt, which no caller waits for.
 _PATIENCE_S = 30.0
 _COMPARED = 6  # number of top results whose facts are compared with each other
+_ALIKE = 0.3  # cosine from which a newer fact is shown with an older one that a context shows
 _COMPARED_MESSAGES = 10  # the same for the messages of one conversation
 # Number of top results, and the least share of the best message's score, for questions about the present.
 _COMPARED_FOR_PRESENT, _ABOUT_AS_GOOD = 10, 0.7
@@ -215,7 +216,10 @@ def find(
         weighed = _repeats_last(weighed, known, plan)
     judged = None
     if query.only_relevant or query.judge:
-        judged = _judged(pool, weighed, known, plan, links=links + _told(weighed, known), sure=dated.keys() | held)
+        links += _told(weighed, known)
+        if query.with_leading:
+            links += _nearest_newer(weighed[:_COMPARED], known, plan)
+        judged = _judged(pool, weighed, known, plan, links=links, sure=dated.keys() | held)
         if weighed and not judged.kept and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
@@ -950,24 +954,13 @@ def _outdated(
     `remember` has compared the words of the facts; here their meaning is compared as well. Decisions of the user are
     kept: a fact that was confirmed or reinforced after the newer one was stated still holds.
     """
-    nodes = [known.nodes[each.key] for each in best if each.key in known.nodes]
-    facts = sorted((node for node in nodes if _stands_alone(node)), key=lambda node: (_stated_at(node), node.key))
-    vectors = known.vectors
-    facts = [fact for fact in facts if fact.key in vectors and not fact.content.rstrip().endswith("?")]
+    facts, cosines = _by_meaning(best, known, plan)
     likely = list[tuple[float, int, int, bool]]()
     aside = list[tuple[int, int]]()
-    if plan.scale is None or len(facts) < 2:
-        return [], []
-    matrix = np.stack([vectors[fact.key] for fact in facts])
-    cosines = plan.scale.as_default(matrix @ matrix.T)
     over = dict[int, int]()  # the places of older versions, and of the first fact after each
     for (place, older), (later, newer) in sorted(combinations(enumerate(facts), 2), key=lambda pair: pair[1][0]):
-        if (older.owner, older.chat, older.type) != (newer.owner, newer.chat, newer.type):
+        if not _may_be_outdated(older, newer):
             continue
-        if older.reinforced_at is not None and older.reinforced_at >= _stated_at(newer):
-            continue
-        if older.origin == newer.origin == "import" and older.valid_from == newer.valid_from:
-            continue  # lines of one note or file are true together
         context = by_meaning(
             float(cosines[place, later]),
             of_old=[float(each) for at, each in enumerate(cosines[place]) if at not in (place, later)],
@@ -993,6 +986,46 @@ def _outdated(
     told = {(newer, older) for _, newer, older, is_told in likely if is_told}
     links = _likeliest([each[:3] for each in sorted(likely, reverse=True)], known.versions)
     return [*links, *aside], [link for link in links if link in told]
+
+
+def _by_meaning(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> tuple[list[Node], NDArray[np.float32]]:
+    """Return the statements among hits, the oldest first, and the cosines of their vectors, float32[n, n]."""
+    nodes = (known.nodes[each.key] for each in best if each.key in known.nodes)
+    facts = sorted((node for node in nodes if _stands_alone(node)), key=lambda node: (_stated_at(node), node.key))
+    facts = [fact for fact in facts if fact.key in known.vectors and not fact.content.rstrip().endswith("?")]
+    if plan.scale is None or len(facts) < 2:
+        return [], np.zeros((0, 0), np.float32)
+    matrix = np.stack([known.vectors[fact.key] for fact in facts])
+    return facts, plan.scale.as_default(matrix @ matrix.T)
+
+
+def _may_be_outdated(older: Node, newer: Node) -> bool:
+    """Return whether two facts are of one memory, and the older one was neither confirmed since nor noted with it."""
+    if (older.owner, older.chat, older.type) != (newer.owner, newer.chat, newer.type):
+        return False
+    if older.reinforced_at is not None and older.reinforced_at >= _stated_at(newer):
+        return False
+    return not (older.origin == newer.origin == "import" and older.valid_from == newer.valid_from)
+
+
+def _nearest_newer(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[tuple[int, int]]:
+    """Return (newer, older) of top facts: the later statement nearest in meaning to each, if it is near.
+
+    A change is often told in words that no rule recognises ("I weigh 84 kilos", "The scales said 79 today"). To whoever
+    reads a context, the older statement alone is worse than a line too many.
+    """
+    facts, cosines = _by_meaning(best, known, plan)
+    found = list[tuple[int, int]]()
+    for place, older in enumerate(facts):
+        later = [
+            (float(cosines[place, at]), newer.key)
+            for at, newer in enumerate(facts)
+            if _stated_at(newer) > _stated_at(older)
+            and _may_be_outdated(older, newer)
+            and {older.key, newer.key} not in known.decided
+        ]
+        found += [(newer, older.key) for cosine, newer in [max(later, default=(0.0, 0))] if cosine >= _ALIKE]
+    return found
 
 
 def _across_spaces(best: Sequence[Ranked], known: Shortlist) -> list[tuple[int, int]]:

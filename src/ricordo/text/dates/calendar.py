@@ -233,6 +233,16 @@ def resolve_offset(days: Days, unit: Point, steps: int) -> Days | None:
     return Days(start=start, end=end, precision="range")
 
 
+def resolve_numbered(point: Point, today: Today, *, weeks: int) -> Days | None:
+    """Return the weekday with a day of the month, such as Friday the 18th, at most some weeks away."""
+    if point.weekday is None:
+        return None
+    first = _weekday(point.weekday, None, today).start
+    step = timedelta(weeks=1 if today.is_ahead else -1)
+    days = (first + step * each for each in range(weeks)) if first else ()
+    return next((one_day(day) for day in days if day.day == point.day), None)
+
+
 def _with(point: Point, month: int | None, year: int | None) -> Point:
     return replace(point, month=month, year=year, unit=None, which=None)
 

@@ -33,6 +33,7 @@ from ricordo.text.dates.calendar import (
     around,
     one_day,
     resolve,
+    resolve_numbered,
     resolve_offset,
     resolve_range,
     resolve_rolling,
@@ -82,6 +83,7 @@ class Vocabulary(Lexicon):
     indefinite = words_of(lambda each: each.statements.indefinite)
     planned = words_of(lambda each: each.dates.planned)
     mornings = words_of(lambda each: each.dates.mornings)
+    hours = words_of(lambda each: each.dates.hours)
     each_week = words_of(lambda each: each.dates.each_week)
     loose = words_of(lambda each: each.dates.loose)
     year_neighbours = words_of(lambda each: each.dates.year_neighbours)
@@ -279,6 +281,7 @@ _Rules = tuple[tuple[str, re.Pattern[str]], ...]
 _RULES: _Rules = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
+        ("numbered", rf"[ij]?h?(?P<point>W(?:,?h)?,?D)(?!\.?o?h?{_MONTH}|[-q&]h?D)"),  # Friday 18, Freitag, den 18.
         ("point", r"(?P<point>hU[be][ln]|h?U[be]R)"),  # the week before last, the day before yesterday
         ("offset", rf"h?(?P<count>[DNK]?)(?P<unit>[UZW])(?P<side>[be]){_BARE}"),  # two weeks before 5 May
         ("range", rf"w(?P<first>{_SIDE})&(?P<last>{_SIDE})"),
@@ -439,6 +442,9 @@ def find_all_days(text: str, *, today: date, ahead: bool, languages: LanguageSet
     return sorted(all_found, key=lambda each: each.start)
 
 
+# "Friday 9" is the ninth if a Friday soon is; otherwise 9 is an hour, or a count of something.
+_WEEKS_OF_A_BARE_NUMBER = 5
+_WEEKS_OF_A_YEAR = 60
 _ONE_SIDED = frozenset(("by", "since", "before", "after"))
 
 
@@ -477,6 +483,9 @@ def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) ->
             return resolve_rolling(count if match["count"] else None, unit, today)
         case "through":
             return resolve_through(count, part("unit"), today)
+    if rule == "numbered":
+        is_bare = match["point"] == "WD" and not tokens[match.end("point") - 1].is_ordinal
+        return resolve_numbered(part("point"), today, weeks=_WEEKS_OF_A_BARE_NUMBER if is_bare else _WEEKS_OF_A_YEAR)
     days = resolve(part("point"), today)
     if days is not None and rule == "offset":
         return resolve_offset(days, part("unit"), -count if match["side"] == "b" else count)
@@ -495,6 +504,8 @@ def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) ->
 def _is_safe(match: _Match) -> bool:
     if match.rule == "year":
         return _is_a_year(match)
+    if match.rule == "numbered":  # not "Friday 18 Uhr"
+        return match.after is None or match.after.text.lower() not in match.words.hours
     doubts = (
         _is_a_morning,
         _is_each_week,

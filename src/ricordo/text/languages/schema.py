@@ -137,6 +137,7 @@ class Dates:
         numeric: patterns of a date in figures with what stands before it: "am 3.12.", "le 3/12/2026". <D>, <M> and <Y>
             are the figures of the day, the month and the year, in this order.
         mornings: words for "tomorrow" that also mean the morning: "mañana".
+        hours: words after a number that make it a time of day: "Friday 9 am", "Freitag 18 Uhr".
         each_week: articles with which a weekday is every one: "los" in "los lunes".
         upcoming: questions about what is to come, without a day: "What is coming up?".
         yearly: what comes back every year, also if it is told with its year: "was born on 3 May 2015".
@@ -161,6 +162,7 @@ class Dates:
     sides: Mapping[str, str] = field(default_factory=dict)
     idioms: Mapping[str, str] = field(default_factory=dict)
     clock: Patterns = ()
+    hours: Words = ()
     short_units: Mapping[str, str] = field(default_factory=dict)
     end_of: Patterns = ()
     never: Words = ()
