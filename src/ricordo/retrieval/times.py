@@ -24,6 +24,7 @@ from ricordo.text.analyzer import index_terms, question_terms, raw_words, speaks
 from ricordo.text.canonical import canonical
 from ricordo.text.change import (
     CHANGES,
+    AskedStates,
     Topics,
     cues,
     job_stems,
@@ -56,7 +57,7 @@ class TimeQuestion:
     Attributes:
         span: the days that it names, or today; None if it names an event: "before I moved to Lyon".
         states: the index terms of statements about the state that it asks for; empty if it asks for none.
-        values: those that say which one it is; empty if none are known.
+        asked_for: the states that its words ask for.
         needs: what the question asks for, if it asks what somebody cannot have.
         asks_who: it asks who somebody is.
         event: the index terms that name the event.
@@ -67,7 +68,7 @@ class TimeQuestion:
     text: str
     span: Span | None
     states: frozenset[str]
-    values: frozenset[str]
+    asked_for: AskedStates
     needs: Needs | None
     asks_who: bool
     event: frozenset[str]
@@ -176,7 +177,9 @@ class TimeQuestion:
         terms = set(index_terms(without_other_senses(text)))
         if self.asks_who:
             return not self.named.isdisjoint(terms) and _says_who(text, self.named)
-        return not self.states.isdisjoint(terms) and (self.needs is None or self.needs.are_in(text))
+        if self.needs is not None:
+            return not self.states.isdisjoint(terms) and self.needs.are_in(text)
+        return not self.states.isdisjoint(terms) and self.asked_for.are_told_in(text, _of_both(self.text, text))
 
     def is_about_asked(self, node: Node) -> bool:
         """Return whether a memory is about the person in the question."""
@@ -222,13 +225,13 @@ class TimeQuestion:
         if since is not None and since.precision == "range" and not since.is_open:  # "from 2015 to 2018"
             last = min(last, since.last)
         said_of_change = cues(node.content, _of_both(self.text, node.content))
-        values = [word for word in raw_words(node.content) if not self.values.isdisjoint(index_terms(word))]
+        values = [word for word in raw_words(node.content) if not self.asked_for.values.isdisjoint(index_terms(word))]
         lasts = {"replaced", "now"} if "no_longer" not in said_of_change else {"replaced"}
         is_ended = not {"no_longer", "ended"}.isdisjoint(said_of_change) and lasts.isdisjoint(said_of_change)
         if is_ended and len(set(values)) <= 1:  # "We sold the Volvo and took a Skoda"
             first, last = date.min, first
         is_change = not said_of_change.isdisjoint(CHANGES)
-        is_sure = bool(values or canonical(node.content).slot or is_change or (told and not self.values))
+        is_sure = bool(values or canonical(node.content).slot or is_change or (told and not self.asked_for.values))
         names_event = not self.event.isdisjoint(index_terms(node.content))
         return Spell(first, max(first, last), node.key, is_sure, node.type != "episodic", names_event)
 
@@ -281,7 +284,7 @@ def time_question(plan: Plan, zone: ZoneInfo, *, names_somebody: bool = False) -
         text=text,
         span=span,
         states=states,
-        values=asked_for.values,
+        asked_for=asked_for,
         needs=plan.needs,
         asks_who=plan.asks_who,
         event=terms,

@@ -32,6 +32,7 @@ from ricordo.text.languages import (
     languages_of,
 )
 from ricordo.text.relatives import stated_relations
+from ricordo.text.sentences import with_apostrophes
 from ricordo.text.statement import subject_of
 from ricordo.text.tasks import states_task
 
@@ -303,7 +304,7 @@ def topics(text: str) -> Topics:
     text = text[:MAX_CHARS].replace("’", "'")
     languages = languages_of(text)
     known = _words(languages)
-    text = without_elisions(text, languages)
+    text = with_apostrophes(without_elisions(text, languages), languages)
     words = list[TopicWord]()
     dates = vocabulary(languages).times  # two appointments in December have no topic in common
     is_dated = not dates.isdisjoint(_WORD.findall(text.lower()))
@@ -508,11 +509,26 @@ class AskedStates(NamedTuple):
             answers "Where did I live in 2019?".
         verbs: those of words in the question that say nothing more: "drive".
         values: those of words that say which one it is; empty if none are known.
+        names: the names of the things.
     """
 
     terms: frozenset[str] = frozenset()
     verbs: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+
+    def are_told_in(self, text: str, languages: LanguageSet) -> bool:
+        """Return whether a text has a word for one of these things: one that a language of the text knows in some form,
+        or any language as it is written. "Rented" has the stem of the German "Rente", but tells of no pension.
+        """
+        text = without_other_senses(text)
+        terms = self.terms.intersection(index_terms(text))
+        if not terms or not self.names:
+            return bool(terms)
+        if not self.values.isdisjoint(terms):
+            return True
+        known, written = _words_of(self.names, languages)
+        return not known.isdisjoint(terms) or not written.isdisjoint(_WORD.findall(text.lower()))
 
 
 @cached(maxsize=1_024)
@@ -526,6 +542,21 @@ def states_asked(question: str) -> AskedStates:
     # Short questions and statements may be taken for another language.
     found = [_state_of(name) for name, known in _states().items() if f"={name}" in marks or not asked.isdisjoint(known)]
     return AskedStates(*(frozenset[str]().union(*each) for each in zip(*found, strict=True)))
+
+
+@cached()
+def _words_of(names: frozenset[str], languages: LanguageSet) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the index terms of the words about some things in some languages, and these words in all languages."""
+    listed = {
+        each.code: [
+            word
+            for name in names
+            for word in (*each.change.same.get(name, ()), *(each.states[name].asked if name in each.states else ()))
+        ]
+        for each in all_languages()
+    }
+    terms = (_terms(listed[each.code], [any_of((each.code,))]) for each in languages)
+    return frozenset[str]().union(*terms), frozenset(word for words in listed.values() for word in words)
 
 
 def state_terms(name: str) -> frozenset[str]:
@@ -557,7 +588,7 @@ def _state_of(name: str) -> AskedStates:
             terms |= _terms(state.asked, [language]) | named
             verbs |= _terms(state.verbs, [language])
             values |= named
-    return AskedStates(*map(frozenset, (terms, verbs, values)))
+    return AskedStates(*map(frozenset, (terms, verbs, values, (name,))))
 
 
 def _terms(words: Iterable[str], languages: Sequence[LanguageSet]) -> set[str]:

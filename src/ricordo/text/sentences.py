@@ -96,6 +96,25 @@ _LEFT_OF_A_MARK = 2
 """A sentence with at most so many words around its mark is about the one before it: "I'm just kidding"."""
 
 
+def with_apostrophes(text: str, languages: LanguageSet) -> str:
+    """Return a text with the apostrophes that speakers often leave out: "im a nurse" becomes "i'm a nurse".
+
+    Only at the beginning of a clause: "im" inside one is German.
+    """
+    unmarked, pattern = _unmarked(languages)
+    return pattern.sub(lambda found: found[1] + unmarked[found[2].lower()], text)
+
+
+@cached()
+def _unmarked(languages: LanguageSet) -> tuple[dict[str, str], re.Pattern[str]]:
+    own = languages.words(lambda each: each.sentences.first_person)
+    written = languages.words(lambda each: each.letters.contractions)
+    unmarked = {each.replace("'", ""): each for each in written if each.partition("'")[0] in own}
+    joins = "|".join(sorted(languages.words(lambda each: each.entities.conjunctions))) or NEVER
+    forms = "|".join(map(re.escape, sorted(unmarked))) or NEVER
+    return unmarked, re.compile(rf"(?i)(^\W*|[.,;:!?(]\s*|\b(?:{joins}|but|so)\s+)({forms})(?!\w)")
+
+
 def without_jokes(text: str, *, with_laughs: bool = False) -> str:
     """Return a text without the sentences at its beginning that are marked as jokes.
 

@@ -31,7 +31,7 @@ from ricordo.text.languages import (
     words_of,
 )
 from ricordo.text.languages.schema import Language, Statements, Words
-from ricordo.text.sentences import in_first_person
+from ricordo.text.sentences import in_first_person, with_apostrophes
 
 MAX_STATEMENT_CHARS = 400
 """A longer text tells a story rather than one fact, so only its beginning is read."""
@@ -88,8 +88,9 @@ def statement(text: str) -> Statement:
     ('ceo of acme is lena holm', 'i live in rome')
     """
     text = in_first_person(text[:MAX_STATEMENT_CHARS])
-    reading = _reading(languages_of(text))
-    begun = _APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text))
+    languages = languages_of(text)
+    reading = _reading(languages)
+    begun = with_apostrophes(_APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text)), languages)
     for short, (whole, *_) in reading.contractions:
         begun = re.sub(rf"\b{short}\b", whole, begun, flags=re.IGNORECASE)
     found = [(token, _folded(token, reading.spellings)) for token in _TOKEN.findall(begun)]

@@ -28,13 +28,19 @@ Endings = tuple[tuple[str, Words], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letters:
-    """The letters of a language, and its inflection."""
+    """The letters of a language, and its inflection.
+
+    Attributes:
+        contractions: words whose apostrophe many people leave out, if no other word is spelled like that: "don't", but
+            not "we're". All words and patterns of the file are read with and without it.
+    """
 
     inflected: str = ""
     folds: Mapping[str, str] = field(default_factory=dict)
     latin_lookalikes: Mapping[str, str] = field(default_factory=dict)
     has_capital_nouns: bool = False
     elided: Words = ()
+    contractions: Words = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -693,7 +699,7 @@ class Language:
     personal: Personal = field(default_factory=Personal)
     headings: Headings = field(default_factory=Headings)
     filing: Filing = field(default_factory=Filing)
-    categories: Mapping[str, Words] = field(default_factory=dict)
+    categories: Mapping[str, Patterns] = field(default_factory=dict)
 
 
 def read_language(path: Path, *, is_checked: bool = True) -> Language:
@@ -710,7 +716,10 @@ def read_language(path: Path, *, is_checked: bool = True) -> Language:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         raise InvalidError(f"{path.name}: not a readable TOML file: {error}") from error
-    language = _Reader(path.name, is_checked=is_checked).table(Language, raw, where="")
+    reader = _Reader(path.name, is_checked=is_checked)
+    if isinstance(letters := raw.get("letters"), dict):
+        reader.read_contractions(letters.get("contractions", ""))
+    language = reader.table(Language, raw, where="")
     assert isinstance(language, Language)
     return language
 
@@ -721,6 +730,15 @@ class _Reader:
     def __init__(self, file: str, *, is_checked: bool) -> None:
         self._file = file
         self._is_checked = is_checked
+        self._unmarked: dict[str, str] = {}
+        self._contraction = _NEVER
+
+    def read_contractions(self, raw: object) -> None:
+        """Read the words and patterns that follow with and without the apostrophe of some contractions."""
+        words = self._words(raw, "letters.contractions")
+        self._unmarked = {each: each.replace("'", "") for each in words}
+        written = "|".join(re.escape(each).replace("'", _APOSTROPHE) for each in words)
+        self._contraction = re.compile(rf"(?<![a-z\\])(?<!\(\?<[!=])(?:{written})(?![a-z?])") if words else _NEVER
 
     def table(self, kind: Any, raw: object, *, where: str) -> object:
         if not isinstance(raw, dict):
@@ -753,10 +771,9 @@ class _Reader:
         return {key: self._value(get_args(kind)[1], value, f"{where}.{key}", {}) for key, value in raw.items()}
 
     def _words(self, raw: object, where: str) -> Words:
-        if isinstance(raw, str):
-            return tuple(raw.split())
-        if isinstance(raw, list) and all(isinstance(each, str) for each in raw):
-            return tuple(raw)
+        words = raw.split() if isinstance(raw, str) else raw
+        if isinstance(words, list) and all(isinstance(each, str) for each in words):
+            return (*words, *(self._unmarked[each] for each in words if each in self._unmarked))
         raise self._error(f"{where} has to be words: text, or an array of texts")
 
     def _endings(self, raw: object, where: str) -> Endings:
@@ -770,6 +787,7 @@ class _Reader:
         for place, pattern in enumerate((raw,) if isinstance(raw, str) else self._words(raw, where)):
             while any(name[1] in parts for name in _PART.finditer(pattern)):
                 pattern = _PART.sub(lambda name: parts.get(name[1], name[0]), pattern)
+            pattern = self._contraction.sub(lambda found: _ANY_APOSTROPHE.sub("['’]?", found[0]), pattern)
             if self._is_checked:
                 try:
                     re.compile(pattern)
@@ -782,6 +800,9 @@ class _Reader:
         return InvalidError(f"{self._file}: {message}", hint=hint)
 
 
+_NEVER = re.compile("(?!)")
+_APOSTROPHE = r"(?:['’]|\['’\]|\[’'\])"
+_ANY_APOSTROPHE = re.compile(_APOSTROPHE)
 _PART = re.compile(r"<([A-Z][A-Z_]*)>")
 
 
