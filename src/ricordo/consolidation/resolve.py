@@ -429,7 +429,11 @@ def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
 
 def _about_the_dead(facts: Mapping[K, Said], node: Node) -> list[K]:
     """Return the facts that begin or end with somebody who has died, as a new one says: "Our cat Minka is 15"."""
-    dead = [ended.name for ended in ended_relations(node.content) if ended.by_death and ended.name]
+    dead = [
+        ended.name
+        for ended in ended_relations(node.content)
+        if ended.by_death and ended.name and ended.name[0].isupper()
+    ]
     return [key for key, (content, _) in facts.items() if any(_begins_or_ends_with(name, content) for name in dead)]
 
 

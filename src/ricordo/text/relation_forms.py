@@ -256,6 +256,7 @@ class RelationForms(StatementForms):
             "<NO_LIST>": rf"(?!\s*,\s*(?:(?:and|or)\b|[{ONE}{MANY}{BARE}]|(?-i:{CAPITALISED})(?!\s+[^\W\d_])))",
             "<NAMES>": rf"(?P<names>(?-i:{item}(?:,\s+{item})*(?:,?\s+(?i:{joined})\s+){item}))",
             "<NAME>": f"(?P<name>(?-i:{name}))",
+            "<GIVEN>": f"(?P<name>(?-i:{_one_of_words(self.languages.words(lambda each: each.names.given))}))",
             "<CALLED>": f"(?P<called>(?-i:{name}))",
             "<TITLED>": rf"(?P<name>(?-i:{titles}{item}))",
         }

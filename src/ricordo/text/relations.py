@@ -22,6 +22,8 @@ from ricordo.text.sentences import content_words, without_jokes
 from ricordo.trust import trust_of
 
 _NAMES = rf"{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}"
+_KNOWN = rf"{_NAMES}|[^\W\d_]{{3,}}"
+"""Names, of which one in lower case has to be known."""
 
 
 class _Forms(StatementForms):
@@ -66,7 +68,7 @@ def _ending_patterns(
             parts = re.split("(<NAME>)", form.replace("<MINE>", f"(?P<what>{ONE})"))
             yield re.compile(
                 r"(?<!\w)"
-                + "".join(f"(?P<name>{_NAMES})" if part == "<NAME>" else f"(?i:{part})" for part in parts if part)
+                + "".join(f"(?P<name>{_KNOWN})" if part == "<NAME>" else f"(?i:{part})" for part in parts if part)
             )
 
 
@@ -145,8 +147,8 @@ def ended_relations(text: str) -> list[Ended]:
     ends = (
         _ended(found, forms)
         for part in _SENTENCE.finditer(without_jokes(text))
-        if _may_tell_of_an_end(sentence := part.group())
-        for found in _found(sentence, forms.endings, forms)
+        if may_end_relation(sentence := part.group().strip()) and not _is_doubtful(sentence)
+        for found in _found(sentence, forms.endings, forms, is_own=speaks_of_themselves(sentence))
     )
     deaths = (
         _dead(found, forms)
@@ -161,13 +163,17 @@ _Groups = dict[str, str | None]
 """The relation (`what`) and the `name` of a match."""
 
 
-def _found(sentence: str, patterns: Iterable[re.Pattern[str]], forms: _Forms) -> Iterator[_Groups]:
+def _found(
+    sentence: str, patterns: Iterable[re.Pattern[str]], forms: _Forms, *, is_own: bool = True
+) -> Iterator[_Groups]:
+    """Yield the groups of matches; only at the beginning if the speaker is not named: "He roto con Iker"."""
     marked, relations = _marked(sentence, forms)
     for pattern in patterns:
         has_mention = "what" in pattern.groupindex
         for found in pattern.finditer(marked if has_mention else sentence):
             what = {"what": relations[marked.count(ONE, 0, found.start("what"))]} if has_mention else {}
-            yield found.groupdict() | what
+            if is_own or not found.start():
+                yield found.groupdict() | what
 
 
 def _marked(sentence: str, forms: _Forms) -> tuple[str, list[str]]:
@@ -182,11 +188,6 @@ def _marked(sentence: str, forms: _Forms) -> tuple[str, list[str]]:
             relations.append(relation.name)
             start = relation.end
     return "".join((*parts, sentence[start:])), relations
-
-
-def _may_tell_of_an_end(sentence: str) -> bool:
-    is_own = may_end_relation(sentence) and speaks_of_themselves(sentence)
-    return is_own and not _is_doubtful(sentence)
 
 
 def _is_doubtful(sentence: str) -> bool:

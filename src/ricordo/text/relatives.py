@@ -163,10 +163,11 @@ def _stated_in(text: str, words: Collection[str], forms: RelationForms) -> list[
         lowered = fold_letters(written.lower())
         sentence = _Sentence(written, written)
         if any(word in lowered for word in words):
-            sentence = _marked(forms.now.sub("", written), forms)
+            sentence = _marked(forms.now.sub(_without_now, written), forms)
         if (sentence.mentions or (before is not None and before.mentions)) and not _is_plain(sentence.written, forms):
-            before = None
-            continue
+            before, sentence = None, _last_clause(sentence, forms)
+            if not sentence.mentions:
+                continue
         found += [(told, written) for told in _told_in(sentence, before, forms)]
         before = sentence
     if not found or stories().search(text):  # somebody else speaks in a story
@@ -183,6 +184,11 @@ def _stated_in(text: str, words: Collection[str], forms: RelationForms) -> list[
         for told, written in found
         if written in (serious if told.is_statement else kept)
     ]
+
+
+def _without_now(found: re.Match[str]) -> str:
+    """Return what is left of a word for "now": a comma, if a clause follows: "Tom left, now my boss is Ann"."""
+    return "," if "," in found.group() and re.match(r"\s+\w+\s+\w", found.string[found.end() :]) else ""
 
 
 def _marked(written: str, forms: RelationForms) -> _Sentence:
@@ -225,6 +231,15 @@ def _is_plain(written: str, forms: RelationForms) -> bool:
     if _QUOTED.match(written) or (_TRANSCRIPT.match(written) and not forms.labelled.match(written)):
         return False
     return not (forms.fiction.search(written) or forms.past.search(written))
+
+
+def _last_clause(sentence: _Sentence, forms: RelationForms) -> _Sentence:
+    """Return the clause behind the last comma, if it begins with a mention and is about the present: "Mr Hale died, the
+    new landlady is Ann".
+    """
+    clause = _marked(sentence.written.rpartition(", ")[2], forms)
+    is_own = clause.text[:1] in (ONE, BARE) and clause.written != sentence.written and _is_plain(clause.written, forms)
+    return clause if is_own else _Sentence("", "")
 
 
 def _told_in(sentence: _Sentence, before: _Sentence | None, forms: RelationForms) -> Iterator[_Told]:

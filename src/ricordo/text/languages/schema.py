@@ -45,8 +45,9 @@ class Letters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """Words around names, and the inflection of names."""
+    """Words around names, and the inflection of names. `given` are common given names."""
 
+    given: Words = ()
     also_words: Words = ()
     not_names: Words = ()
     titles: Words = ()
