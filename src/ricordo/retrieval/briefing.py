@@ -75,6 +75,7 @@ class Gathered:
 
     Attributes:
         seq: the number of the latest commit.
+        reader: the owner who gets the briefing.
         always_useful: ids of facts about the user that are shown before everything else.
     """
 
@@ -83,6 +84,7 @@ class Gathered:
     before: Mapping[str, str]
     talks: Sequence[Hit]
     seq: int
+    reader: str
     always_useful: Sequence[str] = ()
 
     def by_id(self) -> dict[str, Hit]:
@@ -114,8 +116,9 @@ def compose(found: Gathered, *, budget: int) -> Briefing:
     """Return the lines that fit into a budget of tokens. Pure."""
     drafts: dict[ContextName, list[ContextLine]] = {name: list(found.lines.get(name, ())) for name in SECTIONS}
     for name in SECTIONS:
-        facts = [fact_line(hit, before=found.before.get(hit.id)) for hit in found.hits.get(name, ())]
-        first = max(_FACTS_FIRST.get(name, 0), sum(hit.id in found.always_useful for hit in found.hits.get(name, ())))
+        hits = found.hits.get(name, ())
+        facts = [fact_line(hit, before=found.before.get(hit.id), reader=found.reader) for hit in hits]
+        first = max(_FACTS_FIRST.get(name, 0), sum(hit.id in found.always_useful for hit in hits))
         drafts[name] = [*facts[:first], *drafts[name], *facts[first:]]
     room, tokens = int(budget * _SAFE), EstimatedTokens()
     sections = fitted(drafts, SECTIONS, budget=room, tokens=tokens, first=found.always_useful)
@@ -207,7 +210,15 @@ class _Reading:
         latest = self._tx.history.commits(self._scope, before=None, most=1)
         seq = latest[0].seq if latest else 0
         before = self._before(fresh[:_SHOWN_BEFORE])
-        return Gathered(hits=hits, lines=lines, before=before, talks=spoken, seq=seq, always_useful=always_useful)
+        return Gathered(
+            hits=hits,
+            lines=lines,
+            before=before,
+            talks=spoken,
+            seq=seq,
+            reader=self._scope.owner,
+            always_useful=always_useful,
+        )
 
     def _start(self, since: int | None, as_commit: int | None, talks: Mapping[str, Sequence[Node]]) -> int | None:
         """Return the time after which something is new, in Unix milliseconds; None if there was no conversation yet."""

@@ -145,11 +145,17 @@ def _in_order(name: ContextName, lines: Sequence[ContextLine], places: Sequence[
     return tuple(sorted(chosen, key=lambda line: (line.at, line.id or "")) if name == "timeline" else chosen)
 
 
-def fact_line(hit: Hit, *, before: str | None) -> ContextLine:
-    """Return the line of a fact: its text, subject, previous value and time."""
+def fact_line(hit: Hit, *, before: str | None, reader: str) -> ContextLine:
+    """Return the line of a fact: its text, subject or writer, previous value and time.
+
+    Args:
+        reader: the owner whose context it is.
+    """
     whose = [f"about {', '.join(map(as_label, hit.about))}"] if hit.about else []
     if hit.space and hit.speaker and hit.speaker not in hit.about:
         whose.append(f"said by {as_label(hit.speaker)}")
+    elif hit.space and hit.writer not in ("", reader) and not hit.speaker and not hit.about:  # "off sick today"
+        whose.append(f"noted by {as_label(hit.writer)}")
     if hit.speaker and hit.writer not in ("", hit.speaker) and hit.type != "episodic":
         whose.append(f"corrected by {as_label(hit.writer)}")
     about = f" ({', '.join(whose)})" if whose else ""
@@ -499,7 +505,7 @@ def drafted(
     replies = {id: quoted[0] for id, node in extras.replies.items() if (quoted := quotable([node]))}
     said = [each for hit in hits if hit.type == "episodic" for each in (hit, replies.get(hit.id)) if each is not None]
     return {
-        "facts": [fact_line(hit, before=before.get(hit.id)) for hit in hits if hit.type != "episodic"],
+        "facts": [fact_line(hit, before=before.get(hit.id), reader=owner) for hit in hits if hit.type != "episodic"],
         "people": [*who, *([people_line(listed)] if listed else [])],
         "timeline": said_lines([each for each in said if not each.place]),
         "documents": [said_line(each) for each in said if each.place],
