@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from zoneinfo import ZoneInfo
 
 from ricordo.model import Hit, Node, Scope
 from ricordo.retrieval.hits import as_own, as_shown, hit_of, newer_in_doubt, writers
+from ricordo.retrieval.owner import most_telling, own_facts
 from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE, Needs, namings
-from ricordo.storage import Snapshot
+from ricordo.storage import Snapshot, owner_names
 from ricordo.storage.values import Filter
 from ricordo.text.change import topics
 from ricordo.text.names import folded_name
 from ricordo.text.sentences import plain_sentences
 
 _FACTS = 6
+_OF_OWNER = 12
 
 
 def needed_memories(
@@ -46,6 +48,26 @@ def needed_memories(
     own = [node for node in said if node.role == "user" and _says_of_oneself(node.content, needs)]
     latest = sorted(own, key=lambda node: (node.event_time, node.key), reverse=True)
     nodes = {node.key: node for node in (*facts[:_FACTS], *latest[:turns])}
+    return _as_hits(snapshot, scope, nodes, evidence=evidence, now=now, zone=zone)
+
+
+def own_memories(snapshot: Snapshot, scope: Scope, *, now: int, zone: ZoneInfo) -> dict[int, Hit]:
+    """Return the facts that say who the owner is, by key, the most telling first."""
+    facts = [each for each in own_facts(snapshot, scope, now=now) if each.category != "task"]
+    telling = most_telling(facts, owner_names(snapshot, scope.owner))[:_OF_OWNER]
+    nodes = as_shown(snapshot, {node.key: node for node in telling})
+    return _as_hits(snapshot, scope, nodes, evidence={}, now=now, zone=zone)
+
+
+def _as_hits(
+    snapshot: Snapshot,
+    scope: Scope,
+    nodes: Mapping[int, Node],
+    *,
+    evidence: Mapping[int, tuple[str, ...]],
+    now: int,
+    zone: ZoneInfo,
+) -> dict[int, Hit]:
     doubted = newer_in_doubt(snapshot, scope, nodes, now=now)
     wrote = writers(snapshot, nodes.values())
     hits = {

@@ -471,6 +471,22 @@ class Needs(NamedTuple):
         return not self.denied.isdisjoint(_words_in(fact)) and denies(fact.replace("’", "'"), all_languages())
 
 
+def asks_about_asker(prompt: str) -> bool:
+    """Return whether a prompt asks for what is known about who asks, and for nothing else.
+
+    >>> asks_about_asker("Hey, what do you know about me?"), asks_about_asker("What do you know about me and Tom?")
+    (True, False)
+    """
+    return _of_asker().fullmatch(prompt[:_LOOKED_AT].replace("’", "'")) is not None
+
+
+@cached()
+def _of_asker() -> re.Pattern[str]:
+    leads = "|".join(all_languages().in_order(lambda each: each.sentences.leads))
+    form = rf"\W*(?:(?:{leads})\W+){{0,2}}(?:{{}})\W*"
+    return all_languages().pattern(lambda each: each.questions.of_asker, form, flags=re.IGNORECASE)
+
+
 def needs_of(prompt: str) -> Needs | None:
     """Return what must not be missed about the topics of a prompt, such as allergies for a meal; None if nothing.
 

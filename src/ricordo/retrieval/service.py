@@ -18,7 +18,7 @@ from ricordo.model import Hit, ReceiptId, Results, Scope, Share
 from ricordo.models.embedding import Embedded
 from ricordo.ports import Reranker
 from ricordo.retrieval.hits import as_own, closing_of, may_be_quoted
-from ricordo.retrieval.needs import needed_memories
+from ricordo.retrieval.needs import needed_memories, own_memories
 from ricordo.retrieval.query import (
     KNOWLEDGE,
     Intent,
@@ -26,6 +26,7 @@ from ricordo.retrieval.query import (
     Request,
     Weighing,
     asked_in,
+    asks_about_asker,
     filter_of,
     follows_up,
     intent_of,
@@ -222,7 +223,9 @@ class Asking:
     reranking: Reranking | None = None
 
     async def needed(self, prompt: str, *, turns: int) -> dict[int, Hit]:
-        """Return what must not be missed about the topics of a prompt, by key; see `needed_memories`."""
+        """Return by key what must not be missed about the topics of a prompt, or who the owner is if it asks that."""
+        if asks_about_asker(prompt):
+            return await self.read(lambda tx: own_memories(tx, self.scope, now=self.now, zone=self.zone))
         if (needs := needs_of(prompt)) is None:
             return {}
         given: dict[str, Any] = {"now": self.now, "zone": self.zone, "until": time.monotonic() + self.deadline_s}

@@ -513,6 +513,7 @@ class Questions:
         of_asking: what asks about questions of the user: "what did I ask".
         manner: what asks how something is done.
         of_identity: what asks who somebody is, before a name.
+        of_asker: whole questions for all that is known about who asks: "what do you know about me", "who am I".
         of_changes: what asks for changes of any kind: "what has changed lately".
         before: what stands before an event up to which a state is asked for: "before I moved".
     """
@@ -537,6 +538,7 @@ class Questions:
     a_number: Patterns = ()
     a_name: Patterns = ()
     of_asking: Patterns = ()
+    of_asker: Patterns = ()
     manner: Patterns = ()
     of_identity: Patterns = ()
     of_changes: Patterns = ()
