@@ -540,7 +540,11 @@ def states_asked(question: str) -> AskedStates:
         topics(question).all_stems,
     )  # habite-t-on
     # Short questions and statements may be taken for another language.
-    found = [_state_of(name) for name, known in _states().items() if f"={name}" in marks or not asked.isdisjoint(known)]
+    said = {name: asked & known for name, known in _states().items() if f"={name}" in marks or asked & known}
+    if len(said) > 1:  # "Where does my husband work?" asks for no marriage
+        kin = _words(all_languages()).kin
+        said = {name: words for name, words in said.items() if not words or not words <= kin} or said
+    found = [_state_of(name) for name in said]
     return AskedStates(*(frozenset[str]().union(*each) for each in zip(*found, strict=True)))
 
 
