@@ -387,9 +387,7 @@ def _in_one_form(facts: Mapping[int, tuple[str, str | None]], node: Node) -> dic
     verdicts: dict[int, Verdict] = {
         key: verdict for key, verdict in found.items() if verdict in ("same", "replaced", "conflict")
     }
-    others = {key: said for key, said in facts.items() if key not in verdicts and said[1] == node.speaker}
-    told = (key for key, said in others.items() if tells_another_holder(said[0], node.content))
-    return {**verdicts, **dict.fromkeys(told, "conflict")}
+    return verdicts
 
 
 def _changed(facts: Mapping[K, Said], node: Node, *, of_slots: Mapping[K, Said] | None = None) -> dict[K, Verdict]:
@@ -399,6 +397,8 @@ def _changed(facts: Mapping[K, Said], node: Node, *, of_slots: Mapping[K, Said] 
         of_slots: facts of slots that the new one fills, of which only clauses are compared.
     """
     found, new = _outdated(facts, node), form_of(node)
+    others = (key for key, said in facts.items() if key not in found and said[1] == node.speaker)
+    found |= {key: "conflict" for key in others if tells_another_holder(facts[key][0], node.content)}
     in_clauses = (
         key for key, said in {**(of_slots or {}), **facts}.items() if changes_a_clause(_form_beside(said, node), new)
     )

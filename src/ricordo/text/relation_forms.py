@@ -101,6 +101,7 @@ class RelationForms(StatementForms):
     others = _within(lambda each: each.relations.others)
     own_verbs = _within(lambda each: each.relations.own_verbs)
     now = pattern_of(lambda each: each.change.now, r"\s*(?:,\s*)?(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
+    new = pattern_of(lambda each: each.relations.new, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
     ends = pattern_of(lambda each: each.change.ended, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
     asking = pattern_of(lambda each: each.relations.asking, r"(?:{})\s*\Z", flags=re.IGNORECASE)
     asked_first = pattern_of(lambda each: each.relations.asking, r"\W*(?:{})(?!\w)", flags=re.IGNORECASE)

@@ -132,9 +132,9 @@ def tells_another_holder(old: str, new: str) -> bool:
 
 def takes_over(stated: Stated) -> bool:
     """Return whether a statement tells that somebody has a relation now that another one had, if one may have several:
-    "My dentist is Dr. Weiss now", but not "Tom is my friend now".
+    "My dentist is Dr. Weiss now", "My new dentist is Dr. Weiss", but not "Tom is my friend now".
 
-    >>> [takes_over(each) for each in stated_relations("Our dentist is Dr. Weiss now. My doctor is Dr. Ito.")]
+    >>> [takes_over(each) for each in stated_relations("Our new dentist is Dr. Weiss. My doctor is Dr. Ito.")]
     [True, False]
     """
     said = [f"My {stated.predicate} is {name}" for name in ("Ann Low", "Tom Ray")]
@@ -153,7 +153,7 @@ def may_be_a_friend(stated: Stated) -> bool:
 
 
 def _says_now(text: str) -> bool:
-    return any(forms.now.search(text) for forms, _ in languages_that_mention(text))
+    return any(forms.now.search(text) or forms.new.search(text) for forms, _ in languages_that_mention(text))
 
 
 def _stated_in(text: str, words: Collection[str], forms: RelationForms) -> list[Stated]:

@@ -89,12 +89,13 @@ class Relations:
     which are read only in texts with one of `ending_cues`; those that name no relation end that of a couple, those
     without any name a marriage). `deaths` say that somebody died, and are read in the same texts. `counts` are words
     before a relation that show several people: "two sons", "мои дочери". `have` names them as <COUNT>. `also_friends`
-    are words for somebody's partner that also mean a friend.
+    are words for somebody's partner that also mean a friend. `new` tells that somebody took a relation over.
     """
 
     words: Mapping[str, Words] = field(default_factory=dict)
     plurals: Mapping[str, Words] = field(default_factory=dict)
     whole: Mapping[str, Words] = field(default_factory=dict)
+    new: Patterns = ()
     bare: Words = ()
     before_bare: Words = ()
     have: Patterns = ()
