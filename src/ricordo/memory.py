@@ -1072,7 +1072,8 @@ class Memory:
     async def forget(self, id: str, reason: str | None = None) -> Node:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it. It
         is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A document is
-        removed as by `remove_document`. Return the archived memory or, for a document, its title.
+        removed as by `remove_document`. Return the archived memory or, for a document, its title; its `notice` names
+        older facts that it may have made outdated, which are found again.
 
         Args:
             id: of a memory or a document.
@@ -1092,6 +1093,7 @@ class Memory:
             else:
                 node = tx.nodes.known(self._scope, id)
                 change = self._forgotten(tx, node)
+                node = forget.with_older(tx, self._scope, node)
             return change, forget.closed(node, change)
 
         return await self._write("forget", decide, said=reason)

@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from ricordo.clock import to_ms
+from ricordo.clock import handle_of, to_ms
 from ricordo.errors import ConflictError, InvalidError, NotFoundError
 from ricordo.model import SUMMARY_MEMORY, Change, Closing, Commit, Node, Relation, RowId, RowState, Run, Scope, Session
 from ricordo.storage import Snapshot
@@ -45,6 +45,8 @@ _BESIDE = _LEARNING | _STATING | {"undo"}
 
 _ERASURES = "erasures"
 _LISTED = 20
+_REVIEWS = 20
+_SHOWN_CHARS = 80
 _EXAMPLES = 3
 _QUOTED = re.compile(r"(?= “|(?<=\w) a memory in)")
 _BEGINNING = 100
@@ -61,6 +63,18 @@ def closed(node: Node, change: Change) -> Node:
     """Return a node as it is after a change."""
     closing = next((each for each in change.close if each.id == node.id), None)
     return node if closing is None else replace(node, closed_at=closing.at, closed_reason=closing.reason)
+
+
+def with_older(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
+    """Return a node that is forgotten with a notice of the older facts that it may have made outdated: they are all that
+    is left, and would come back as true.
+    """
+    reviews = snapshot.reviews.listed(scope, most=_REVIEWS, kind="conflict", node=node.key)
+    left = [each.older for each in reviews if each.newer.id == node.id and each.older and each.older.is_live]
+    if not left:
+        return node
+    older = ", ".join(f"“{each.content[:_SHOWN_CHARS]}” [id:{handle_of(each.id)}]" for each in left)
+    return replace(node, notice=f"What it may have made out of date is still remembered, and found again: {older}")
 
 
 def with_conclusions(
