@@ -66,8 +66,8 @@ def closed(node: Node, change: Change) -> Node:
 
 
 def with_older(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
-    """Return a node that is forgotten with a notice of the older facts that it may have made outdated: they are all that
-    is left, and would come back as true.
+    """Return a node that is forgotten with a notice of the older facts that it may have made outdated: they alone are
+    left, and would come back as true.
     """
     reviews = snapshot.reviews.listed(scope, most=_REVIEWS, kind="conflict", node=node.key)
     left = [each.older for each in reviews if each.newer.id == node.id and each.older and each.older.is_live]
