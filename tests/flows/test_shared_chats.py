@@ -109,6 +109,12 @@ async def test_named_speakers_tools_and_an_owner_called_me_are_as_given(memory: 
     assert own.speaker is None
 
 
+async def test_a_context_tells_who_noted_a_fact_that_names_nobody(memory: Any) -> None:
+    await of(memory, "ann").remember("allergic to nuts", shared=True)
+    assert "allergic to nuts (noted by ann)" in await of(memory, "ben").context("Who is allergic to nuts?")
+    assert "noted by" not in await of(memory, "ann").context("Who is allergic to nuts?")
+
+
 async def test_a_briefing_reads_ones_own_facts_as_ones_own(memory: Any) -> None:
     await of(memory, "ann").remember("I decided to keep the rabbits", shared=True)
     assert "I decided to keep the rabbits (about ann)" in await of(memory, "ben").brief()

@@ -717,6 +717,17 @@ def test_dateparser_is_imported_only_for_phrases_beyond_our_grammar():
             ["Ontem: 2026-11-27", "em 3 de maio de 1990: 1990-05-03"],
         ),
         ("Trabalho de segunda a sexta", []),
+        ("tasting on friday 18 at noon", ["on friday 18: 2026-12-18"]),
+        ("friday the 18th works", ["friday the 18th: 2026-12-18"]),
+        ("am Freitag, den 18. ist Probe", ["am Freitag, den 18.: 2026-12-18"]),
+        ("у нас инвентаризация в понедельник 14", ["в понедельник 14: 2026-12-14"]),
+        ("le livreur passe vendredi 11 au matin", ["vendredi 11: 2026-12-11"]),
+        ("el viernes 18 a las 9", ["el viernes 18: 2026-12-18"]),
+        ("dentist friday 9 am", ["friday: 2026-12-04"]),
+        ("встреча в среду 16 часов", ["в среду: 2026-12-02"]),
+        ("friday 5 to 7", ["friday: 2026-12-04"]),
+        ("dentist friday 9", ["friday: 2026-12-04"]),
+        ("am sonntag fahrräder gemietet", ["am sonntag: 2026-11-22"]),
     ],
 )
 def test_a_weekday_beside_a_date_is_the_same_day(text: str, named: list[str]) -> None:

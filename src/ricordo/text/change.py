@@ -430,7 +430,8 @@ def without_other_senses(text: str) -> str:
     A text that may be in several languages stays: "mudamos a" is something else in one of them only.
     """
     languages = languages_of(text)
-    return text if len(languages) > 1 else _not_same(languages).sub(" ", text)
+    is_in_one = len({each.script for each in languages}) == len(languages)
+    return _not_same(languages).sub(" ", text) if is_in_one else text
 
 
 def _without(stems: tuple[str, ...], marks: Set[str]) -> tuple[str, ...]:

@@ -97,22 +97,29 @@ _LEFT_OF_A_MARK = 2
 
 
 def with_apostrophes(text: str, languages: LanguageSet) -> str:
-    """Return a text with the apostrophes that speakers often leave out: "im a nurse" becomes "i'm a nurse".
+    """Return a text with the apostrophes that people often leave out: "im a nurse, i dont cook" gets two.
 
-    Only at the beginning of a clause: "im" inside one is German.
+    A word that names the speaker counts only at the beginning of a clause: "im" inside one is German.
     """
-    unmarked, pattern = _unmarked(languages)
-    return pattern.sub(lambda found: found[1] + unmarked[found[2].lower()], text)
+    speaking, others, written = _unmarked(languages)
+    text = speaking.sub(lambda found: found[1] + written[found[2].lower()], text)
+    return others.sub(lambda found: written[found[0].lower()], text)
 
 
 @cached()
-def _unmarked(languages: LanguageSet) -> tuple[dict[str, str], re.Pattern[str]]:
+def _unmarked(languages: LanguageSet) -> tuple[re.Pattern[str], re.Pattern[str], dict[str, str]]:
+    contractions = sorted(languages.words(lambda each: each.letters.contractions))
+    written = {each.replace("'", ""): each for each in contractions if "'" in each}
     own = languages.words(lambda each: each.sentences.first_person)
-    written = languages.words(lambda each: each.letters.contractions)
-    unmarked = {each.replace("'", ""): each for each in written if each.partition("'")[0] in own}
+    speaking = [bare for bare, each in written.items() if each.partition("'")[0] in own]
+    others = [bare for bare in written if bare not in speaking]
     joins = "|".join(sorted(languages.words(lambda each: each.entities.conjunctions))) or NEVER
-    forms = "|".join(map(re.escape, sorted(unmarked))) or NEVER
-    return unmarked, re.compile(rf"(?i)(^\W*|[.,;:!?(]\s*|\b(?:{joins}|but|so)\s+)({forms})(?!\w)")
+    begins = rf"(^\W*|[.,;:!?(]\s*|\b(?:{joins}|but|so)\s+)"
+    return (
+        re.compile(rf"{begins}({'|'.join(speaking) or NEVER})(?!\w)", re.IGNORECASE),
+        re.compile(rf"(?<!\w)(?:{'|'.join(others) or NEVER})(?!\w)", re.IGNORECASE),
+        written,
+    )
 
 
 def without_jokes(text: str, *, with_laughs: bool = False) -> str:

@@ -1,0 +1,146 @@
+"""Statements as people type them: without apostrophes, without a subject, in the words of the day."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ricordo import Memory
+
+HOUR = 3_600_000
+
+
+async def _memory_of(*facts: str, embedder: str | None = None) -> Memory:
+    memory = await Memory.open(":memory:", embedder=embedder)
+    for fact in facts:
+        await memory.remember(fact)
+    await memory.settle()
+    return memory
+
+
+@pytest.mark.parametrize(
+    ("facts", "question", "first"),
+    [
+        (("i cycle to work", "im a nurse at St Olave's hospital"), "what's my job?", "im a nurse"),
+        (("im a nurse at St Olave's hospital", "i cycle to work"), "where do i work?", "im a nurse"),
+        (("i work at Siemens", "hired a cleaner for the stairs"), "where do i work", "i work at Siemens"),
+        (("i work at Siemens", "rented a car in Pisa"), "where do i work", "i work at Siemens"),
+        (("my landlord is Herr Brückner", "rented a car in Pisa"), "who is my landlord", "my landlord is"),
+        (("ich arbeite bei Bosch", "ich fahre mit dem Rad zur Arbeit"), "Wo arbeite ich?", "ich arbeite bei Bosch"),
+        (("trabajo en Acme", "voy al trabajo en bici"), "¿Dónde trabajo?", "trabajo en Acme"),
+        (("я работаю в Сбере", "езжу на работу на метро"), "Где я работаю?", "я работаю в Сбере"),
+        (("my husband Kostya works at the port", "we work from nine now"), "where does my husband work?", "my husband"),
+        (("мой муж Костя работает в порту", "теперь работаем с девяти"), "где работает мой муж?", "мой муж"),
+    ],
+)
+async def test_what_only_sounds_like_it_answers_no_question_for_a_job_or_home(
+    facts: tuple[str, ...], question: str, first: str
+) -> None:
+    async with await _memory_of(*facts, embedder="default") as memory:
+        assert (await memory.search(question)).hits[0].content.startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("written", "bare"),
+    [
+        ("I'm allergic to nuts", "im allergic to nuts"),
+        ("I'm 34", "im 34"),
+        ("I've quit Acme", "ive quit Acme"),
+        ("I don't live in Leeds anymore", "i dont live in Leeds anymore"),
+        ("we've moved to Leeds", "weve moved to Leeds"),
+    ],
+)
+async def test_an_apostrophe_that_is_left_out_changes_nothing(written: str, bare: str) -> None:
+    async with await _memory_of("I live in Leeds", "I work at Acme") as memory:
+        first = await memory.remember(written)
+    async with await _memory_of("I live in Leeds", "I work at Acme") as memory:
+        second = await memory.remember(bare)
+    told = [(each.category, each.about, sorted(older.content for older in each.outdates)) for each in (first, second)]
+    assert told[0] == told[1]
+
+
+async def test_a_german_im_is_no_speaker() -> None:
+    async with await _memory_of("Mareike singt im Chor") as memory:
+        assert not (await memory.remember("Mareike arbeitet nicht mehr bei der Post")).outdates
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("отдал ключи от фургона Оуэну", "отдал Лене долг"),
+        ("lent my drill to Tom", "lent Mia twenty quid"),
+        ("hab das alte Sofa verkauft", "hab mein Konzertticket verkauft"),
+        ("vendí el sofá viejo", "vendí mi entrada del concierto"),
+    ],
+)
+async def test_deeds_that_are_done_once_do_not_change_each_other(earlier: str, later: str) -> None:
+    async with await _memory_of(earlier) as memory:
+        assert not (await memory.remember(later)).outdates
+
+
+@pytest.mark.parametrize(
+    ("said", "relation", "name"),
+    [
+        ("meine Mutter ist Renate", "mother", "Renate"),
+        ("mein Chef ist Thorsten", "boss", "Thorsten"),
+        ("the new landlady is his daughter Katja Hale", "landlady", "Katja Hale"),
+        ("Mr Hale died, the new landlady is his daughter Katja Hale", "landlady", "Katja Hale"),
+        ("Herr Brückner ist gestorben, die neue Vermieterin ist Katja Brückner", "landlady", "Katja Brückner"),
+        ("le nouveau chef s'appelle Luc Morel", "boss", "Luc Morel"),
+        ("ahora mi jefa es Puri", "boss", "Puri"),
+    ],
+)
+async def test_a_new_holder_of_a_relation_is_learnt(said: str, relation: str, name: str) -> None:
+    async with await _memory_of(said) as memory:
+        assert (name, relation) in {(each.name, each.relation) for each in await memory.people()}
+
+
+async def test_a_description_is_no_name() -> None:
+    async with await _memory_of("meine Frau ist Lehrerin", "meine Schwester ist Hebamme") as memory:
+        assert not [each for each in await memory.people() if each.relation]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what do you know about me?",
+        "hey, who am i",
+        "tell me about myself",
+        "was weißt du über mich?",
+        "что ты обо мне знаешь?",
+        "qué sabes de mí?",
+        "que sais-tu de moi ?",
+        "cosa sai di me?",
+        "o que sabes de mim?",
+    ],
+)
+async def test_a_question_about_the_user_gets_who_they_are(memory: Any, prompt: str) -> None:
+    for fact in ("I live in Edinburgh", "I'm allergic to penicillin", "I work at Acme as a baker"):
+        await memory.remember(fact)
+    await memory.settle()
+    context = await memory.context(prompt)
+    assert context is not None
+    assert all(part in context for part in ("Edinburgh", "penicillin", "Acme"))
+    assert await memory.context("what do you know about Saturn?") is None
+
+
+async def test_a_context_shows_the_latest_statement_beside_an_older_one(clock: Any) -> None:
+    async with await Memory.open(":memory:", clock=clock) as memory:
+        await memory.remember("estoy aprendiendo alemán")
+        await memory.remember("I weigh 84 kilos")
+        clock.ms += 24 * HOUR
+        await memory.remember("dejé el alemán, me aburrió")
+        await memory.remember("Stepped on the scales this morning: 79.6! The belt needs another hole.")
+        await memory.settle()
+        studied, weighed = await memory.context("¿qué estoy aprendiendo?"), await memory.context("How much do I weigh?")
+        assert studied is not None and "dejé el alemán" in studied
+        assert weighed is not None and "79.6" in weighed
+
+
+async def test_forgetting_a_newer_fact_names_the_older_one_that_stays(memory: Any) -> None:
+    older = await memory.remember("We're on the Nimbus plan")
+    newer = await memory.remember("signed up for Stratus last week, Nimbus was too dear")
+    assert [each.id for each in newer.outdates if not each.is_closed] == [older.id]
+    assert "Nimbus plan" in (await memory.forget(newer.id)).notice
+    assert (await memory.forget(older.id)).notice == ""
