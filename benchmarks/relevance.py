@@ -35,6 +35,8 @@ FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "relevan
 OTHER_WORDS = ("seventh", "eighth", "ninth", "tenth", "eleventh")
 """Sets whose questions share few words with the facts that answer them."""
 SETS = ("first", "second", "third", "fourth", "fifth", "sixth", *OTHER_WORDS)
+ACROSS = tuple(f"across/{path.stem}" for path in sorted((FIXTURES / "across").glob("*.jsonl")))
+"""Sets whose questions are in other languages than the facts: "ru-en-fr" asks in English and French about Russian."""
 _OTHERS_EVERY = 8
 SINGLE_HOP = 4
 """The category of LoCoMo's questions that one turn answers."""
@@ -59,7 +61,7 @@ async def run(locomo: Path | None, embedder: str | None) -> dict[str, Any]:
     silent = not_about_memories()
     speaks: dict[str, dict[str, float]] = {}
     lists: dict[str, dict[str, float]] = {}
-    for name in SETS:
+    for name in (*SETS, *ACROSS):
         if (path := FIXTURES / f"{name}.jsonl").exists():
             async with Memory.open(":memory:", embedder=embedder, settings=_settings()) as memory:
                 asked = await keep(memory, lines(path))

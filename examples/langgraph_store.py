@@ -15,10 +15,11 @@ class State(TypedDict):
 
 
 def listen(state: State, *, store: BaseStore) -> dict[str, str]:
-    """Answer from the memory, then store what was said."""
+    """Answer from the memory, and store what was said, unless it is a question."""
     space = ("users", state["user"], "said")
     known = store.search(space, query=state["said"], limit=1)
-    store.put(space, str(len(store.search(space, limit=1_000))), {"content": state["said"]})
+    if not state["said"].endswith("?"):
+        store.put(space, str(len(store.search(space, limit=1_000))), {"content": state["said"]})
     return {"answer": f"You said: {known[0].value['content']}" if known else "I did not know that."}
 
 

@@ -384,8 +384,13 @@ def narrowed(wanted: Scope, *, own: Scope, holder: Holder) -> Scope:
     Raises:
         DeniedError: the scope belongs to others.
     """
-    if wanted.owner not in ("", own.owner) or wanted.chat not in (None, own.chat):
-        require("scoped.others", holder)
+    if (wanted.owner not in ("", own.owner) or wanted.chat not in (None, own.chat)) and not allows(
+        "scoped.others", holder
+    ):
+        raise DeniedError(
+            "scoped: this memory is already scoped, and keeps its owner and chat",
+            hint="for another owner or chat, call `scoped` on the memory that `Memory.open` returned",
+        )
     if wanted.spaces is None or (own.spaces is not None and not set(wanted.spaces) <= set(own.spaces)):
         wanted = replace(wanted, spaces=own.spaces)
     trust, propose = lower(wanted.trust, own.trust), wanted.propose or own.propose

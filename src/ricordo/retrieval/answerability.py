@@ -73,13 +73,16 @@ def features(
     met, parts, chance = said[0], said[1:] if len(said) > 1 else said, by_chance[1:] if len(said) > 1 else by_chance
     best, second = np.sort(cosines)[::-1][:2] if len(cosines) > 1 else (cosines[0], 0.0)
     among = np.where(anchored, _ahead(met, anchored), met - met.max())
-    is_own, latin = asks_of_themselves(question), is_latin(question)
+    is_own = asks_of_themselves(question)
+    elsewhere = np.array([_are_in_two_languages(question, text) for text in texts], np.float64)
+    beyond = np.max(parts - chance[:, np.newaxis], axis=0)
+    ahead = np.max([_ahead_of_its_like(part, worded, anchored) for part in parts], axis=0)
     of_oneself = np.array([begins_with_oneself(text) for text in texts], np.float64)
     return {
         "ahead among those named": among,
-        "ahead of its like": np.max([_ahead_of_its_like(part, worded, anchored) for part in parts], axis=0),
+        "ahead of its like": ahead,
         "met": met - met.max(),
-        "met beyond chance": np.max(parts - chance[:, np.newaxis], axis=0),
+        "met beyond chance": beyond,
         "met by chance": np.full(len(met), chance.mean()),
         "by words": worded.astype(np.float64),
         "anchored": anchored.astype(np.float64),
@@ -87,10 +90,19 @@ def features(
         "alone": np.clip(cosines - np.where(cosines == best, second, best), -_UNITS_MOST, _UNITS_MOST),
         "meaning": cosines,
         "meaning by words": cosines * worded,
-        "other script": np.array([is_latin(text) != latin for text in texts], np.float64),
+        "beyond elsewhere": beyond * elsewhere,
+        "ahead elsewhere": ahead * elsewhere,
+        "meaning elsewhere": cosines * elsewhere,
         "own": np.full(len(met), float(is_own)),
         "own unasked": of_oneself * (not is_own),
     }
+
+
+def _are_in_two_languages(question: str, text: str) -> bool:
+    """Return whether a question and a fact have no language in common."""
+    if not (is_latin(question) and is_latin(text)):
+        return is_latin(question) != is_latin(text)
+    return not any(each in languages_of(question) for each in languages_of(text))
 
 
 def _ahead_of_its_like(met: Doubles, worded: NDArray[np.bool_], anchored: NDArray[np.bool_]) -> Doubles:
