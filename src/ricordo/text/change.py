@@ -984,14 +984,24 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     found = _succession(old, new, context)
     if not found and _has_come_about(old, new):
         return _COME_ABOUT
-    if found or before.length <= _SHORT:
+    if found:
         return found
     is_own = before.is_own or topics(new[0]).is_own
-    parts = things_said(old[0]) if is_own else _sentences(old[0])
-    of_parts = [_succession((part, old[1]), new, _of_part(context, old[0], part, new[0])) for part in parts]
+    parts = list[tuple[str, str]]()
+    if before.length > _SHORT:
+        parts = [(part, new[0]) for part in (things_said(old[0]) if is_own else _sentences(old[0]))]
+    if is_own and _AGAINST.isdisjoint(cues(new[0], languages_of(new[0]))):
+        parts += [(old[0], part) for part in things_said(new[0])]
+    of_parts = [
+        _succession((one, old[1]), (other, new[1]), _of_part(context, old[0], one, other)) for one, other in parts
+    ]
     likeliest = max((each for each in of_parts if each and not each.stands_aside), key=_by_likelihood, default=None)
     is_clear = likeliest is not None and likeliest.says_so and likeliest.likelihood >= _OF_A_PART
     return replace(likeliest, is_certain=False) if likeliest and is_clear else None
+
+
+_AGAINST: frozenset[Cue] = frozenset(("unchanged", "reported", "asks"))
+"""Cues of a statement whose clauses tell no change by themselves: "They say I moved. I still live in Bern"."""
 
 
 @cached(maxsize=16_384)
