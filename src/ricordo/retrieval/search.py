@@ -1011,8 +1011,8 @@ def _may_be_outdated(older: Node, newer: Node) -> bool:
 def _nearest_newer(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[tuple[int, int]]:
     """Return (newer, older) of top facts: the later statement nearest in meaning to each, if it is near.
 
-    A change is often told in words that no rule recognises ("I weigh 84 kilos", "The scales said 79 today"). To whoever
-    reads a context, the older statement alone is worse than a line too many.
+    A change is often told in words that no rule recognises ("I weigh 84 kilos", "The scales said 79 today"). In a
+    context, the older statement alone is worse than a line too many.
     """
     facts, cosines = _by_meaning(best, known, plan)
     found = list[tuple[int, int]]()
