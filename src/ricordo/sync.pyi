@@ -270,7 +270,8 @@ class Memory:
     def forget(self, id: str, reason: str | None = None) -> Node:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it.
         It is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A
-        document is removed as by `remove_document`. Return the archived memory or, for a document, its title.
+        document is removed as by `remove_document`. Return the archived memory or, for a document, its title; its
+        `notice` names older facts that it may have made outdated, which are found again.
         """
 
     def forget_where(
