@@ -27,6 +27,12 @@ async def _memory_of(*facts: str, embedder: str | None = None) -> Memory:
         (("i work at Siemens", "hired a cleaner for the stairs"), "where do i work", "i work at Siemens"),
         (("i work at Siemens", "rented a car in Pisa"), "where do i work", "i work at Siemens"),
         (("my landlord is Herr Brückner", "rented a car in Pisa"), "who is my landlord", "my landlord is"),
+        (("my landlord is called Haslinger", "the rent is 1180 euro"), "who is my landlord", "my landlord is"),
+        (
+            ("mein Vermieter heißt Herr Haslinger", "Die Miete ist 1180 warm"),
+            "Wer ist mein Vermieter?",
+            "mein Vermieter",
+        ),
         (("ich arbeite bei Bosch", "ich fahre mit dem Rad zur Arbeit"), "Wo arbeite ich?", "ich arbeite bei Bosch"),
         (("trabajo en Acme", "voy al trabajo en bici"), "¿Dónde trabajo?", "trabajo en Acme"),
         (("я работаю в Сбере", "езжу на работу на метро"), "Где я работаю?", "я работаю в Сбере"),
@@ -58,6 +64,22 @@ async def test_an_apostrophe_that_is_left_out_changes_nothing(written: str, bare
         second = await memory.remember(bare)
     told = [(each.category, each.about, sorted(older.content for older in each.outdates)) for each in (first, second)]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("my bike is a black Rose, locked in the yard", "somebody stole my bike from the yard yesterday"),
+        ("im a member at the gym Fitinn", "i quit the gym yesterday"),
+        ("i drive a white vw van", "i sold the van this morning"),
+        ("Lou joue du violon", "Lou a lâché le violon pour la batterie"),
+    ],
+)
+async def test_what_changes_a_lasting_fact_lasts(earlier: str, later: str) -> None:
+    async with await _memory_of(earlier) as memory:
+        changed = await memory.remember(later)
+        assert changed.outdates and changed.expires_at is None
+        assert (await memory.remember("i have a cold")).expires_at is not None
 
 
 async def test_a_german_im_is_no_speaker() -> None:

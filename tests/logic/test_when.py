@@ -727,6 +727,9 @@ def test_dateparser_is_imported_only_for_phrases_beyond_our_grammar():
         ("встреча в среду 16 часов", ["в среду: 2026-12-02"]),
         ("friday 5 to 7", ["friday: 2026-12-04"]),
         ("dentist friday 9", ["friday: 2026-12-04"]),
+        ("the notary is on the 16th, a wednesday", ["the 16th, a wednesday: 2026-12-16"]),
+        ("le contrôle technique est le 22, un mardi", ["le 22, un mardi: 2026-12-22"]),
+        ("call with the bank tuesday the 9th", []),  # a Wednesday
         ("am sonntag fahrräder gemietet", ["am sonntag: 2026-11-22"]),
     ],
 )

@@ -20,6 +20,7 @@ from ricordo.models.embedding.scale import Scale
 from ricordo.storage import Snapshot, Store
 from ricordo.text.change import are_of_two_people, by_meaning, succession
 from ricordo.text.headed import are_of_two_notes
+from ricordo.text.lifetimes import lasting
 from ricordo.text.occasions import are_of_two_days
 
 Vectors = Mapping[int, NDArray[np.float32]]
@@ -61,7 +62,10 @@ class Comparison:
             pairs = [(known[new], known[old]) for new, old in found if {new, old} <= known.keys()]
             pairs = [(new, old) for new, old in pairs if new.is_live and self._may_change(old, new)]
             reviews = tuple(review_of_two("conflict", new, old, now=self.now) for new, old in pairs)
-            return Change(reviews=reviews), len(reviews)
+            lasts = {
+                new.id: lasting(new) for new, old in pairs if old.expires_at is None and new.expires_at is not None
+            }
+            return Change(reviews=reviews, put=tuple(lasts.values())), len(reviews)
 
         reason = Reason(actor=self.actor, origin="upkeep", reason="compared by meaning", run_id=new_id(self.now))
         return await self.store.write(decide, scope=self.scope, reason=reason, at=from_ms(self.now))

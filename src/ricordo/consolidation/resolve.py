@@ -29,6 +29,7 @@ from ricordo.text.canonical import (
 from ricordo.text.change import Said, Succession, are_dates_of_two, likelihood, outdated, tells_change, topics
 from ricordo.text.clauses import changes_a_clause, words_to_look_for
 from ricordo.text.headed import are_of_two_notes
+from ricordo.text.lifetimes import lasting
 from ricordo.text.names import folded_name
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relations import ended_relations, stated_own_names
@@ -296,6 +297,7 @@ class _Arriving:
         replaced = [
             old for verdict, old in found if verdict == "replaced" and self._may_close and may_replace(node, old)
         ]
+        node = self._lasting(node, replaced)
         for old in replaced:
             self._alter(superseded(old, by=node, at=self._at))
             self.links.append(supersedes(node, old))
@@ -306,13 +308,20 @@ class _Arriving:
             old for verdict, old in found if verdict in ("conflict", "replaced") and not _is_imported_task(node, old)
         ]
         if rivals:
-            self._ask("conflict", node, rivals[0])
+            self._ask("conflict", self._lasting(node, rivals[:1]), rivals[0])
         elif same := [old for verdict, old in found if verdict == "same"]:
             self._ask("same", node, same[0])
         elif node.origin != "import":  # about an import, the user would be asked too much
             several = [old for verdict, old in found if verdict == "several"]
             if 0 < len(several) <= _MAX_SEVERAL:
                 self._ask("several", node, several[0])
+
+    def _lasting(self, node: Node, olds: Sequence[Node]) -> Node:
+        """Return a new fact, which lasts if it may make outdated what lasts."""
+        if any(old.expires_at is None and comes_after(node, old) for old in olds):
+            node = lasting(node)
+            self._alter(node)
+        return node
 
     def _alter(self, node: Node) -> None:
         (self.added if node.id in self.added else self.put)[node.id] = node

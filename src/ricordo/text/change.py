@@ -569,13 +569,18 @@ def state_terms(name: str) -> frozenset[str]:
     return _state_of(name).terms
 
 
+_OF_TWO_THINGS = frozenset(("tenancy", "online"))
+"""Groups of words for one topic that are about several things: "Who is my landlord?" does not ask for the rent."""
+
+
 @cached()
 def _states() -> dict[str, set[str]]:
     """Return the words, in any language, by which a question asks for each thing."""
     found: dict[str, set[str]] = {}
     for language in all_languages():
         for name, group in language.change.same.items():  # "Can Elise cook?" asks for no profession
-            found.setdefault(name, set()).update(group)
+            if name not in _OF_TWO_THINGS:
+                found.setdefault(name, set()).update(group)
         for name, state in language.states.items():
             found.setdefault(name, set()).update(state.asked)
     return found

@@ -271,6 +271,15 @@ def expiring(node: Node, at: datetime | None) -> Node:
     return replace(node, expires_at=at, attributes={**others, KEPT: "never"} if at is None else others)
 
 
+def lasting(node: Node) -> Node:
+    """Return a fact without the lifetime that its words alone gave it, without a date: it changes what lasts, such as
+    "I quit the gym", and would leave the older fact alone and true.
+    """
+    day = node.event_time.date()
+    is_estimated = node.expires_at is not None and _passing_term(node.content, day) == _Term(None, PASSING_DAYS)
+    return expiring(node, None) if is_estimated else node
+
+
 def is_kept(node: Node) -> bool:
     """Return whether a person wants to keep a fact for good."""
     return node.attributes.get(KEPT) == "never"

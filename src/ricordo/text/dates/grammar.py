@@ -282,6 +282,7 @@ _RULES: _Rules = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
         ("numbered", rf"[ij]?h?(?P<point>W(?:,?h)?,?D)(?!\.?o?h?{_MONTH}|[-q&]h?D)"),  # Friday 18, Freitag, den 18.
+        ("numbered", r"h(?P<point>D,h?W)"),  # the 16th, a Wednesday
         ("point", r"(?P<point>hU[be][ln]|h?U[be]R)"),  # the week before last, the day before yesterday
         ("offset", rf"h?(?P<count>[DNK]?)(?P<unit>[UZW])(?P<side>[be]){_BARE}"),  # two weeks before 5 May
         ("range", rf"w(?P<first>{_SIDE})&(?P<last>{_SIDE})"),
@@ -434,6 +435,8 @@ def find_all_days(text: str, *, today: date, ahead: bool, languages: LanguageSet
             named = _days("point", found, tokens, now) if rule in _ONE_SIDED else days
         except (ValueError, OverflowError):  # 31 February, or past the calendar's end
             continue
+        if rule == "numbered" and days is None and not _is_bare_number(found, tokens):
+            taken.update(places)
         if days is not None:
             taken.update(places)
             start, end = tokens[match.first].start, tokens[match.last - 1].end
@@ -442,9 +445,10 @@ def find_all_days(text: str, *, today: date, ahead: bool, languages: LanguageSet
     return sorted(all_found, key=lambda each: each.start)
 
 
-# "Friday 9" is the ninth if a Friday soon is; otherwise 9 is an hour, or a count of something.
+# "Friday 9" is the ninth if a Friday soon is; otherwise 9 is an hour, or a count of something. "Friday the 9th" is no
+# other Friday: people name a day like that for a few weeks, and sometimes the wrong one.
 _WEEKS_OF_A_BARE_NUMBER = 5
-_WEEKS_OF_A_YEAR = 60
+_WEEKS_OF_AN_ORDINAL = 9
 _ONE_SIDED = frozenset(("by", "since", "before", "after"))
 
 
@@ -484,8 +488,10 @@ def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) ->
         case "through":
             return resolve_through(count, part("unit"), today)
     if rule == "numbered":
-        is_bare = match["point"] == "WD" and not tokens[match.end("point") - 1].is_ordinal
-        return resolve_numbered(part("point"), today, weeks=_WEEKS_OF_A_BARE_NUMBER if is_bare else _WEEKS_OF_A_YEAR)
+        is_bare = _is_bare_number(match, tokens)
+        return resolve_numbered(
+            part("point"), today, weeks=_WEEKS_OF_A_BARE_NUMBER if is_bare else _WEEKS_OF_AN_ORDINAL
+        )
     days = resolve(part("point"), today)
     if days is not None and rule == "offset":
         return resolve_offset(days, part("unit"), -count if match["side"] == "b" else count)
@@ -499,6 +505,11 @@ def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) ->
     }
     start, end = sides[rule]
     return Days(start=start, end=end, precision="range")
+
+
+def _is_bare_number(match: re.Match[str], tokens: list[Token]) -> bool:
+    """Return whether a weekday is followed by a number that may also be an hour: "Friday 9"."""
+    return match["point"] == "WD" and not tokens[match.end("point") - 1].is_ordinal
 
 
 def _is_safe(match: _Match) -> bool:
