@@ -995,8 +995,9 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     parts = list[tuple[str, str]]()
     if before.length > _SHORT:
         parts = [(part, new[0]) for part in (things_said(old[0]) if is_own else _sentences(old[0]))]
-    if is_own and _AGAINST.isdisjoint(cues(new[0], languages_of(new[0]))):
-        parts += [(old[0], part) for part in things_said(new[0])]
+    clauses = things_said(new[0]) if is_own else []
+    if len(clauses) > 1 and _AGAINST.isdisjoint(cues(new[0], languages_of(new[0]))):
+        parts += [(old[0], clause) for clause in clauses]
     of_parts = [
         _succession((one, old[1]), (other, new[1]), _of_part(context, old[0], one, other)) for one, other in parts
     ]
