@@ -27,6 +27,7 @@ DATES = "dates"
 _SCANNED_CHARS = 2_000
 _FILTER_CHARS = 200
 _SHORT = 4
+_LAST_THIRD = 3
 _SHOWN_CHARS = 80
 _EARLIEST_MS = -62_135_596_800_000  # 0001-01-01
 _LATEST_MS = 253_402_300_799_999  # 9999-12-31
@@ -549,9 +550,14 @@ def _at_a_time(rest: str, side: str, *, now: int, zone: ZoneInfo, known: _Expiri
     start = None if named.start is None else midnight(named.start, zone)
     end = None if named.end is None else midnight(named.end, zone)
     is_short = named.precision in ("day", "range")
-    lasts = side in ("through", "after") or (side == "until" and is_short)
+    lasts = side in ("through", "after") or (side == "until" and is_short) or _names_an_end(rest, known.languages)
     first, other = (end, start) if lasts else (start, end)
     return first if first is not None and first > now else other
+
+
+def _names_an_end(rest: str, languages: LanguageSet) -> bool:
+    """Return whether a phrase names the last third of a month or a year: "end of January"."""
+    return any(token.kind == "E" and token.value == _LAST_THIRD for token in tokenize(rest, languages))
 
 
 def _end_of(rest: str, today: date, known: _Expiries) -> Days | None:
