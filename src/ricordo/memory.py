@@ -692,11 +692,14 @@ class Memory:
             if (text := facts.twin_of(fact, node, rules=engine.rules)) is not None
         }
         held = {node.id: why for node in nodes if (why := self._held_for(node))}
+        dated = {node.id for node, fact in zip(nodes, facts_, strict=True) if fact.expires is not None}
         nodes = [reviews.quarantined(node, at=from_ms(now)) if node.id in held else node for node in nodes]
 
         def decide(tx: Snapshot) -> tuple[Change, list[Node]]:
             learnt = facts.learn(tx, nodes, scope=self._scope, now=now, claimed=bool(claimed))
-            arrived = resolve.arrive(tx, learnt.change, scope=self._scope, now=now, claimed=claimed, twins=twins)
+            arrived = resolve.arrive(
+                tx, learnt.change, scope=self._scope, now=now, claimed=claimed, twins=twins, dated=dated
+            )
             if held:
                 arrived = reviews.with_quarantine_reviews(tx, arrived, nodes, held, claimed=claimed, now=now)
             kept = [arrived.kept.get(node.id, node) for node in learnt.nodes]

@@ -82,6 +82,14 @@ async def test_what_changes_a_lasting_fact_lasts(earlier: str, later: str) -> No
         assert (await memory.remember("i have a cold")).expires_at is not None
 
 
+@pytest.mark.parametrize("expires", ["for 3 days", "for 30 days", "for a month", "2026-12-31"])
+async def test_a_given_expiry_is_kept_even_of_a_change(memory: Any, clock: Any, expires: str) -> None:
+    clock.ms += 334 * 24 * HOUR  # 1 December
+    await memory.remember("im a member at the gym Fitinn")
+    changed = await memory.remember("i quit the gym yesterday", expires=expires)
+    assert changed.outdates and changed.expires_at is not None
+
+
 async def test_a_german_im_is_no_speaker() -> None:
     async with await _memory_of("Mareike singt im Chor") as memory:
         assert not (await memory.remember("Mareike arbeitet nicht mehr bei der Post")).outdates

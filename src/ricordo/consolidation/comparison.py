@@ -62,10 +62,9 @@ class Comparison:
             pairs = [(known[new], known[old]) for new, old in found if {new, old} <= known.keys()]
             pairs = [(new, old) for new, old in pairs if new.is_live and self._may_change(old, new)]
             reviews = tuple(review_of_two("conflict", new, old, now=self.now) for new, old in pairs)
-            lasts = {
-                new.id: lasting(new) for new, old in pairs if old.expires_at is None and new.expires_at is not None
-            }
-            return Change(reviews=reviews, put=tuple(lasts.values())), len(reviews)
+            changed = {new.id: new for new, old in pairs if old.expires_at is None}
+            lasts = tuple(kept for new in changed.values() if (kept := lasting(new)) is not new)
+            return Change(reviews=reviews, put=lasts), len(reviews)
 
         reason = Reason(actor=self.actor, origin="upkeep", reason="compared by meaning", run_id=new_id(self.now))
         return await self.store.write(decide, scope=self.scope, reason=reason, at=from_ms(self.now))

@@ -81,6 +81,7 @@ def arrive(
     may_close: bool = True,
     twins: Mapping[str, str] | None = None,
     updates: Collection[str] = (),
+    dated: Collection[str] = (),
 ) -> Arrived:
     """Compare each fact in a change with earlier facts, including those of the same change.
 
@@ -91,8 +92,9 @@ def arrive(
         twins: by the id of a new fact, its text with the credentials replaced that it keeps, or its text with those
             that were replaced in it. Of a fact and its twin, only the one with credentials stays.
         updates: ids of facts that are kept only if they make an earlier fact out of date, or may.
+        dated: ids of facts whose expiry the caller gave.
     """
-    arriving = _Arriving(snapshot, scope, now, may_close=may_close, twins=twins or {}, updates=updates)
+    arriving = _Arriving(snapshot, scope, now, may_close=may_close, twins=twins or {}, updates=updates, dated=dated)
     arriving.note_own_names(change.add)
     subjects: dict[str, tuple[str, ...]] = {}
     for node_id, entity_id in change.subjects:
@@ -129,8 +131,10 @@ class _Arriving:
         may_close: bool,
         twins: Mapping[str, str],
         updates: Collection[str],
+        dated: Collection[str] = (),
     ) -> None:
         self._twins = twins
+        self._dated = dated
         self._updates = updates
         self._may_close = may_close
         self._snapshot = snapshot
@@ -317,8 +321,8 @@ class _Arriving:
                 self._ask("several", node, several[0])
 
     def _lasting(self, node: Node, olds: Sequence[Node]) -> Node:
-        """Return a new fact, which lasts if it may make outdated what lasts."""
-        if any(old.expires_at is None and comes_after(node, old) for old in olds):
+        """Return a new fact, which lasts if it may make outdated what lasts, unless its expiry was given."""
+        if node.id not in self._dated and any(old.expires_at is None and comes_after(node, old) for old in olds):
             node = lasting(node)
             self._alter(node)
         return node

@@ -102,7 +102,8 @@ def _are_in_two_languages(question: str, text: str) -> bool:
     """Return whether a question and a fact have no language in common."""
     if not (is_latin(question) and is_latin(text)):
         return is_latin(question) != is_latin(text)
-    return not any(each in languages_of(question) for each in languages_of(text))
+    asked = languages_of(question)
+    return not any(each in asked for each in languages_of(text))
 
 
 def _ahead_of_its_like(met: Doubles, worded: NDArray[np.bool_], anchored: NDArray[np.bool_]) -> Doubles:

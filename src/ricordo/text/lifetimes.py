@@ -275,8 +275,12 @@ def lasting(node: Node) -> Node:
     """Return a fact without the lifetime that its words alone gave it, without a date: it changes what lasts, such as
     "I quit the gym", and would leave the older fact alone and true.
     """
-    day = node.event_time.date()
-    is_estimated = node.expires_at is not None and _passing_term(node.content, day) == _Term(None, PASSING_DAYS)
+    if node.expires_at is None or _passing_term(node.content, node.event_time.date()) != _Term(None, PASSING_DAYS):
+        return node
+    left = (
+        node.expires_at - node.event_time
+    )  # an estimate ends at a midnight, and a duration such as "for 30 days" does not
+    is_estimated = abs(left.days - PASSING_DAYS) <= 1 and left % timedelta(days=1) != timedelta()
     return expiring(node, None) if is_estimated else node
 
 
