@@ -730,6 +730,8 @@ def test_dateparser_is_imported_only_for_phrases_beyond_our_grammar():
         ("the notary is on the 16th, a wednesday", ["the 16th, a wednesday: 2026-12-16"]),
         ("le contrôle technique est le 22, un mardi", ["le 22, un mardi: 2026-12-22"]),
         ("call with the bank tuesday the 9th", []),  # a Wednesday
+        ("party on saturday 28", ["on saturday 28: 2026-11-28"]),  # today
+        ("party on friday 31", []),
         ("am sonntag fahrräder gemietet", ["am sonntag: 2026-11-22"]),
     ],
 )

@@ -234,13 +234,11 @@ def resolve_offset(days: Days, unit: Point, steps: int) -> Days | None:
 
 
 def resolve_numbered(point: Point, today: Today, *, weeks: int) -> Days | None:
-    """Return the weekday with a day of the month, such as Friday the 18th, at most some weeks away."""
-    if point.weekday is None:
-        return None
-    first = _weekday(point.weekday, None, today).start
-    step = timedelta(weeks=1 if today.is_ahead else -1)
-    days = (first + step * each for each in range(weeks)) if first else ()
-    return next((one_day(day) for day in days if day.day == point.day), None)
+    """Return the weekday with a day of the month, such as Friday the 18th: today, or at most some weeks away."""
+    step = timedelta(days=1 if today.is_ahead else -1)
+    days = (today.date + step * each for each in range(7 * weeks + 1))
+    named = (day for day in days if (day.weekday(), day.day) == (point.weekday, point.day))
+    return next(map(one_day, named), None)
 
 
 def _with(point: Point, month: int | None, year: int | None) -> Point:

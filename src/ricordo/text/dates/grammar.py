@@ -447,6 +447,7 @@ def find_all_days(text: str, *, today: date, ahead: bool, languages: LanguageSet
 
 # "Friday 9" is the ninth if a Friday soon is; otherwise 9 is an hour, or a count of something. "Friday the 9th" is no
 # other Friday: people name a day like that for a few weeks, and sometimes the wrong one.
+_HOURS = 24
 _WEEKS_OF_A_BARE_NUMBER = 5
 _WEEKS_OF_AN_ORDINAL = 9
 _ONE_SIDED = frozenset(("by", "since", "before", "after"))
@@ -509,7 +510,8 @@ def _days(rule: str, match: re.Match[str], tokens: list[Token], today: Today) ->
 
 def _is_bare_number(match: re.Match[str], tokens: list[Token]) -> bool:
     """Return whether a weekday is followed by a number that may also be an hour: "Friday 9"."""
-    return match["point"] == "WD" and not tokens[match.end("point") - 1].is_ordinal
+    last = tokens[match.end("point") - 1]
+    return match["point"] == "WD" and not last.is_ordinal and last.value <= _HOURS
 
 
 def _is_safe(match: _Match) -> bool:
