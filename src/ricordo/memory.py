@@ -703,7 +703,7 @@ class Memory:
             if held:
                 arrived = reviews.with_quarantine_reviews(tx, arrived, nodes, held, claimed=claimed, now=now)
             kept = [arrived.kept.get(node.id, node) for node in learnt.nodes]
-            change = replace(arrived.change, kept_secrets=secret if arrived.change.add else ())
+            change = replace(learnt.with_people(arrived.change), kept_secrets=secret if arrived.change.add else ())
             told = [resolve.with_outdated(node, arrived.change.reviews) for node in kept]
             return change, self._with_outdated_elsewhere(tx, told, now) if len(told) <= _FEW else told
 
@@ -789,7 +789,8 @@ class Memory:
             zone=self._opened.zone,
             since=since,
         )
-        return entities.with_people_of_correction(tx, change, old=old)
+        change, new = entities.with_people_of_correction(tx, change, old=old)
+        return reviews.with_doubts(tx, change, old, new, now=now), new
 
     async def update(
         self,
@@ -966,8 +967,8 @@ class Memory:
                 if words is not None:
                     raise InvalidError("content: can be edited only for a memory in quarantine", hint="leave it out")
                 change, decided = reviews.resolve(tx, review, chosen, now=now)
-                if chosen == "replace":
-                    change = facts.with_confirmed_relations(tx, change, review.newer, now=now)
+                if chosen == "replace" and review.older is not None:
+                    change = facts.with_confirmed_relations(tx, change, review.newer, closed=review.older.id, now=now)
                 return change, decided
             change, (decided,) = self._decided(tx, [review], chosen, content=words)
             return change, decided

@@ -174,3 +174,96 @@ async def test_forgetting_a_newer_fact_names_the_older_one_that_stays(memory: An
     assert [each.id for each in newer.outdates if not each.is_closed] == [older.id]
     assert "Nimbus plan" in (await memory.forget(newer.id)).notice
     assert (await memory.forget(older.id)).notice == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        (
+            (
+                "l'idraulico viene giovedì",
+                "idraulico rinviato a lunedì mattina",
+                "lunedì ha dato buca, l'idraulico passa mercoledì",
+            ),
+            "Che giorno viene l'idraulico?",
+        ),
+        (
+            (
+                "la cena de empresa es en La Tasca",
+                "cambian la cena de empresa al Zahara",
+                "otra vez lío con la cena de empresa, al final en el Mirador",
+            ),
+            "¿Dónde es la cena de empresa?",
+        ),
+        (
+            (
+                "пью магний от бессонницы",
+                "магний не помог, от бессонницы перешла на мелатонин",
+                "врач мелатонин отменила, от бессонницы выписала донормил",
+            ),
+            "Что я пью от бессонницы?",
+        ),
+        (
+            (
+                "a diarista vem às terças",
+                "diarista mudou pra quinta",
+                "diarista agora só consegue vir sexta, paciência",
+            ),
+            "Que dia vem a diarista?",
+        ),
+        (
+            (
+                "Ella's new teacher is Mrs Padgett",
+                "mrs padgett's on maternity leave, ella has Mr Oduya as teacher til easter",
+                "another teacher swap for ella.. Ms Hendry took over the class",
+            ),
+            "who is Ella's teacher?",
+        ),
+    ],
+)
+async def test_of_three_versions_the_last_one_comes_first(clock: Any, said: tuple[str, ...], question: str) -> None:
+    async with await Memory.open(":memory:", clock=clock) as memory:
+        for each in said:
+            last = await memory.remember(each)
+            clock.ms += 200 * HOUR
+        await memory.settle()
+        assert (await memory.search(question)).ids[0] == last.id
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "whose"),
+    [
+        ("The user's doctor is Dr Silva", "The user's doctor is now Dr Pires", ("my doctor", "Pires")),
+        ("The users doctor is Dr Silva", "The users doctor is now Dr Pires", ("my doctor", "Pires")),
+        ("Der Chef des Nutzers ist Karl Braun", "Der Chef des Nutzers ist jetzt Uwe Rabe", ("mein Chef", "Uwe Rabe")),
+        (
+            "Le chef de l'utilisateur est Guy Roux",
+            "Le chef de l'utilisateur est maintenant Luc Ney",
+            ("mon chef", "Luc Ney"),
+        ),
+    ],
+)
+async def test_an_agents_note_that_replaces_a_fact_ends_its_relation(
+    memory: Any, earlier: str, later: str, whose: tuple[str, str]
+) -> None:
+    older = await memory.remember(earlier, origin="agent")
+    newer = await memory.remember(later, origin="agent")
+    assert [(each.id, each.is_closed) for each in newer.outdates] == [(older.id, True)]
+    assert (await memory.entity(whose[0])).name == whose[1]
+
+
+async def test_an_agents_note_ends_no_relation_that_something_else_states(memory: Any) -> None:
+    await memory.add("Ran into my boss Ann Lee at the market")
+    await memory.remember("The user's boss is Ann Lee", origin="agent")
+    await memory.remember("The user's boss is now Tom Reed", origin="agent")
+    assert (await memory.entity("my boss")).name == "Ann Lee"
+
+
+async def test_a_correction_of_one_side_keeps_an_open_doubt(memory: Any) -> None:
+    older = await memory.remember("My sister lives in Rome")
+    newer = await memory.remember("My sister lives in Milan near the prak")
+    assert [each.kind for each in await memory.review()] == ["conflict"]
+    mended = await memory.correct(newer.id, "My sister lives in Milan near the park")
+    (review,) = await memory.review()
+    assert review.older is not None
+    assert (review.older.id, review.newer.id) == (older.id, mended.id)

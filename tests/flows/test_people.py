@@ -612,7 +612,7 @@ async def test_a_word_for_partners_and_friends_means_a_friend_beside_a_partner(
     [
         (
             "The user's manager at Norrlink is Pernilla Sandqvist.",
-            "Pernilla Sandqvist has left Norrlink; Tobias Ek is now the user's manager.",
+            "The user's new manager is Tobias Ek.",
             ("Pernilla Sandqvist", "Tobias Ek"),
         ),
         ("My boss is Karen Hill", "My new boss is Tom Reed", ("Karen Hill", "Tom Reed")),

@@ -274,7 +274,7 @@ NOT_LEARNT = [
     "Работа — моя жена",
     "Жена Тома — Сара",
     "Моего брата зовут Игорем",
-    "My wife is sarah",
+    "My wife is happy",
 ]
 
 
@@ -332,7 +332,8 @@ def test_the_name_of_somebody_of_the_user_is_not_the_users(text: str) -> None:
         ("Анна живёт в Париже", ("Анна",)),
         ("Anna's sister lives in Rome", ()),
         ("Anna, my sister, is here", ()),
-        ("anna lives here", ()),
+        ("anna lives here", ("Anna",)),
+        ("art lives here", ()),
         ("Anna: hello there", ()),
         ("Anna", ()),
         ("Anna Karenina", ()),

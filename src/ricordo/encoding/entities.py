@@ -489,6 +489,26 @@ class EntityResolver:
             self._end_relations(node)
         return heard
 
+    def replace_relations(self, node: Node, replaced: Collection[str]) -> None:
+        """Learn the owner's relations from an agent's note that replaces facts: a relation of the same kind to somebody
+        else has ended if no other live memory states it.
+        """
+        if not _is_noted(node):
+            return
+        own_names = self.owner_names if may_state_relation(node.content) else None
+        said = {each.predicate for each in stated_relations(node.content, own_names=own_names)}
+        at, told = from_ms(self._now), {*replaced, node.id}
+        ended = [each for kind in said for each in self._own_open(kind) if self._rests_on(each, told)]
+        for known in ended:
+            if node.id not in known.evidence:
+                self._altered[known.id] = replace(known, valid_until=at)
+        self.learn_relations(node, owner=self._scope.owner)
+
+    def _rests_on(self, known: Relation, told: Collection[str]) -> bool:
+        """Return whether the live memories that state a relation are all among some."""
+        others = [self._snapshot.nodes.get(self._scope, each) for each in known.evidence if each not in told]
+        return bool(known.evidence) and not any(node is not None and node.is_live for node in others)
+
     def _relate_all(self, said: Sequence[Stated], node: Node, *, source: Entity | None, may_end: bool) -> list[Entity]:
         heard = []
         for stated in said:

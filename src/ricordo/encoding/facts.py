@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import isfinite
@@ -147,10 +147,27 @@ def _check(fact: Fact) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearntFacts:
-    """The nodes of facts as stored, and the change that stores the new ones. A node that is not stored has no id."""
+    """The nodes of facts as stored, and the change that stores the new ones. A node that is not stored has no id.
+
+    The change has no people yet; `with_people` adds them once it is known which facts are replaced.
+    """
 
     nodes: tuple[Node, ...]
     change: Change
+    people: Mapping[tuple[str, str], EntityResolver]
+
+    def with_people(self, change: Change) -> Change:
+        """Add the people and relations of the new facts. A relation that only replaced facts state has ended if the
+        fact that replaces them names another person, even if an agent noted it.
+        """
+        replaced = {node.id for node in (*change.add, *change.put) if node.closed_reason == "superseded"}
+        by = {edge.source for edge in change.link if edge.type == "supersedes" and edge.target in replaced}
+        for node in change.add:
+            if node.id in by:
+                self.people[node.owner, node.chat].replace_relations(node, replaced)
+        for each in self.people.values():
+            change = each.extend(change)
+        return change
 
 
 def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, claimed: bool) -> LearntFacts:
@@ -178,18 +195,17 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
     change = with_subjects(
         Change(add=tuple(added), said_anew=said_again(snapshot, [each for each in added if each.is_live])), subjects
     )
-    for each in people.values():
-        change = each.extend(change)
-    return LearntFacts(nodes=nodes, change=change)
+    return LearntFacts(nodes=nodes, change=change, people=people)
 
 
-def with_confirmed_relations(snapshot: Snapshot, change: Change, node: Node, *, now: int) -> Change:
-    """Add to a change what a fact says of the owner's relations, now that the owner decided for it: a new boss ends the
-    relation of the previous one, even if an agent noted the fact.
+def with_confirmed_relations(snapshot: Snapshot, change: Change, node: Node, *, closed: str, now: int) -> Change:
+    """Add to a change what a fact says of the owner's relations, now that the owner decided for it and against the fact
+    `closed`: a new boss ends the relation of the previous one, even if an agent noted the fact.
     """
     if node.origin != "agent":
         return change
     people = EntityResolver(snapshot, scope=scope_of(node.owner, node.chat), now=now)
+    people.replace_relations(node, {closed})
     people.learn_relations(replace(node, origin="user"), owner=node.owner)
     return people.extend(change)
 

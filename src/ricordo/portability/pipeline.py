@@ -463,7 +463,8 @@ def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple
     held = {node.id: context.reasons_to_hold(node) for node in fresh if node.closed_reason == HELD}
     if held:
         arrived = reviews.with_quarantine_reviews(tx, arrived, fresh, held, claimed=was.keys(), now=now)
-    return arrived.change, _outcome(tx, batch, fresh, arrived.change, context)
+    change = learnt.with_people(arrived.change)
+    return change, _outcome(tx, batch, fresh, change, context)
 
 
 def _as_live(node: Node) -> Node:

@@ -961,13 +961,14 @@ def _outdated(
     for (place, older), (later, newer) in sorted(combinations(enumerate(facts), 2), key=lambda pair: pair[1][0]):
         if not _may_be_outdated(older, newer):
             continue
+        others = [at for at in range(len(facts)) if at not in (place, later) and over.get(at, later) >= later]
         context = by_meaning(
             float(cosines[place, later]),
-            of_old=[float(each) for at, each in enumerate(cosines[place]) if at not in (place, later)],
+            of_old=[float(cosines[place, at]) for at in others],
             of_new=[
                 float(cosines[later, at])
-                for at, each in enumerate(facts[:later])
-                if at != place and over.get(at, later) >= later and not are_of_two_people(each.content, newer.content)
+                for at in others
+                if at < later and not are_of_two_people(facts[at].content, newer.content)
             ],
         )
         change = succession((older.content, older.speaker), (newer.content, newer.speaker), context)

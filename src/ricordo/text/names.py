@@ -97,6 +97,27 @@ def split_title(name: str) -> tuple[frozenset[str], str]:
     return frozenset(map(folded_name, words[:count])), " ".join(words[count:])
 
 
+_LOWER = re.compile(r"(?<![\w@#/.'’-])[^\W\d_]{3,}(?![\w@/-]|[.]\w)")
+
+
+def with_name_capitals(text: str) -> str:
+    """Return a text with capitals for the given names that it has in lower case, except those that are also words.
+
+    >>> with_name_capitals("my sister birgit works with mark, not with tom")
+    'my sister Birgit works with mark, not with Tom'
+    """
+    names = _given_names(languages_of(text))
+    return _LOWER.sub(lambda found: names.get(found.group(), found.group()), text)
+
+
+@cached()
+def _given_names(languages: LanguageSet) -> Mapping[str, str]:
+    """Return the given names of all languages, by how they are written in lower case, that are no words of these."""
+    names = all_languages().words(lambda each: each.names.given)
+    words = languages.words(lambda each: (*each.names.also_words, *each.function_words))
+    return {each.lower(): each for each in names if each.lower() not in words}
+
+
 @cached()
 def _titles() -> frozenset[str]:
     """Return the titles of all languages, folded, without those that are names, too: "Don"."""
@@ -447,7 +468,23 @@ def relation_named(name: str) -> str | None:
         return None
     name = name.strip()
     own = _own_relations(name, languages)
-    return next((relation.name for start, relation in own if start == 0 and relation.end == len(name)), None)
+    whole = (relation.name for start, relation in own if start == 0 and relation.end == len(name))
+    mine = _possessive(languages).match(name)
+    of_work = _further_relations().get(folded_relation(name[mine.end("mine") :])) if mine else None
+    return next(whole, of_work)
+
+
+@cached()
+def _further_relations() -> dict[str, str]:
+    """Return the words for relations outside a family, folded, such as those for a boss, with their relations."""
+    rows = (
+        (form, relation)
+        for each in reversed(all_languages())
+        for relation, words in each.relations.words.items()
+        for word in words
+        for form in relation_forms(word, each.kinship)
+    )
+    return {folded_relation(form): relation for form, relation in rows}
 
 
 @cached()
@@ -460,7 +497,7 @@ _WORDS = re.compile(r"[\w-]+")
 
 @cached()
 def _last_words(languages: LanguageSet) -> frozenset[str]:
-    return frozenset(word.split()[-1] for word in relation_words(languages))
+    return frozenset(word.split()[-1] for word in (*relation_words(languages), *_further_relations()))
 
 
 @cached()

@@ -34,6 +34,9 @@ ONE, MANY, BARE = "\ue000", "\ue001", "\ue002"
 CAPITALISED = r"[^\W\d_a-zß-öø-ÿа-яё][^\W\d_]*(?:['’-][^\W\d_a-zß-öø-ÿа-яё][^\W\d_]*)*"
 """The pattern of a word with a capital letter."""
 
+_LOWER = r"[^\W\d_]{3,}"
+"""The pattern of a name in lower case."""
+
 _PLACE = rf"(?-i:{CAPITALISED})(?:\s+(?:&\s+)?(?-i:{CAPITALISED})){{0,3}}"
 """The pattern of a place or a firm, of which somebody is: "my boss at Fielding & Rowe"."""
 
@@ -241,7 +244,7 @@ class RelationForms(StatementForms):
         ends = "".join(rf"|\s+{word}\b" for word in self.languages.in_order(lambda each: each.relations.name_ends))
         leads = self._one_of(lambda each: each.relations.leads)
         following = self._one_of(_next_words)
-        name = rf"(?:{titles})*+{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}"
+        name = rf"(?:{titles})*+{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}|{titles}{_LOWER}"
         item = rf"{CAPITALISED}(?:\s+{CAPITALISED})?(?:\s*\([^()]{{1,20}}\))?"  # "Lotte (7) and Emil (4)"
         return {
             "<LEAD>": rf"(?:^\W*|[,;:(—–]\s+|\s(?=(?:{joined})\s))(?:(?:{leads})[,:!]?\s+){{0,4}}+",
@@ -258,7 +261,7 @@ class RelationForms(StatementForms):
             "<NAMES>": rf"(?P<names>(?-i:{item}(?:,\s+{item})*(?:,?\s+(?i:{joined})\s+){item}))",
             "<NAME>": f"(?P<name>(?-i:{name}))",
             "<GIVEN>": f"(?P<name>(?-i:{_one_of_words(self.languages.words(lambda each: each.names.given))}))",
-            "<CALLED>": f"(?P<called>(?-i:{name}))",
+            "<CALLED>": f"(?P<called>(?-i:{name}|{_LOWER}))",
             "<TITLED>": rf"(?P<name>(?-i:{titles}{item}))",
         }
 

@@ -16,7 +16,7 @@ from ricordo.text.canonical import is_owner
 from ricordo.text.change import Cue, cues
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, languages_of, pattern_of, words_of
 from ricordo.text.languages.schema import Relations
-from ricordo.text.names import relation_at
+from ricordo.text.names import relation_at, with_name_capitals
 from ricordo.text.relation_forms import CAPITALISED, MAX_CHARS, ONE, StatementForms
 from ricordo.text.sentences import content_words, without_jokes
 from ricordo.trust import trust_of
@@ -99,7 +99,7 @@ def stated_own_names(text: str) -> tuple[str, ...]:
     (('Katrin Meier', 'Katrin'), ())
     """
     forms = _forms(all_languages())
-    found = forms.own_name.search(text[:MAX_CHARS])
+    found = forms.own_name.search(with_name_capitals(text[:MAX_CHARS]))
     name = _name(found.group(found.lastindex), forms) if found and found.lastindex else None
     return tuple(dict.fromkeys((name, name.split()[0]))) if name else ()
 
@@ -143,6 +143,7 @@ def ended_relations(text: str) -> list[Ended]:
     text = text[:MAX_CHARS]
     if not may_end_relation(text):
         return []
+    text = with_name_capitals(text)
     forms = _forms(all_languages())
     ends = (
         _ended(found, forms)
@@ -296,7 +297,7 @@ def plain_subjects(text: str) -> tuple[str, ...]:
     >>> plain_subjects("Anna lives in Paris"), plain_subjects("Anna's sister lives in Rome")
     (('Anna',), ())
     """
-    found = _subject().match(text[:200])
+    found = _subject().match(with_name_capitals(text[:200]))
     if found is None or found["next"][0].isupper():
         return ()
     return tuple(name for name in (found["first"], found["second"]) if name)

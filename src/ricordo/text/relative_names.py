@@ -42,7 +42,7 @@ def name_in(
             return None
         if not (kept or is_loose or titles or _may_begin_name(word, forms, is_pet=is_pet)):
             break
-        kept.append(word)
+        kept.append(word[0].upper() + word[1:])
     return " ".join(kept) or None
 
 

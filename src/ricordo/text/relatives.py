@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ricordo.text.analyzer import first_person_words, leaves_out_its_subject
 from ricordo.text.denied_names import without_denied_names
 from ricordo.text.languages import fold_letters
-from ricordo.text.names import NOT_PEOPLE, SINGLE, folded_relation, name_words
+from ricordo.text.names import NOT_PEOPLE, SINGLE, folded_relation, name_words, with_name_capitals
 from ricordo.text.relation_forms import (
     BARE,
     CAPITALISED,
@@ -99,7 +99,7 @@ def stated_relations(text: str, *, own_names: Sequence[str] | None = None) -> li
     >>> [(found.predicate, found.name) for found in stated_relations("Hi, my wife is Sarah. Is my boss Tom?")]
     [('wife', 'Sarah')]
     """
-    text = without_denied_names(text[:MAX_CHARS])
+    text = without_denied_names(with_name_capitals(text[:MAX_CHARS]))
     for name in () if own_names is None else ("", *own_names):
         text = with_own_subjects(text, name)
     found: dict[tuple[str, str], Stated] = {}
@@ -374,7 +374,8 @@ def _name_of(found: re.Match[str], mention: _Mention, forms: RelationForms) -> s
     called = found.groupdict().get("called")
     is_first = called is None and found.start("name") < found.start("what")
     is_pet = mention.kin.relation in NOT_PEOPLE
-    name = name_in(called or found["name"], forms, is_loose=called is not None, is_first=is_first, is_pet=is_pet)
+    is_loose = called is not None and (is_pet or not called.islower())
+    name = name_in(called or found["name"], forms, is_loose=is_loose, is_first=is_first, is_pet=is_pet)
     if name is None or (is_first and forms.abstract.search(name.split()[0])):  # "Patience is my best friend"
         return None
     if not forms.is_inflected or (is_first and not mention.is_oblique):
