@@ -112,12 +112,33 @@ def test_names_are_classified_by_adjacent_words(said: str, name: str, kind: str)
         "Читаю Толстого в поезде.",
         "Я ездила к Марку.",
         "我和安娜住在巴黎",
-        "Ich wohne mit Anna in Köln",
+        "Ich wohne mit Freude in Köln",
         "",
     ],
 )
 def test_ambiguous_names_create_no_entity(said: str) -> None:
     assert entities_named([said]) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("i climb with Wiebke on mondays", ["Wiebke"]),
+        ("told marta about the trip", ["Marta"]),
+        ("Lou joue du violon", ["Lou"]),
+        ("Ich wohne mit Anna in Köln", ["Anna"]),
+        ("хожу в зал с Катей", ["Катя"]),
+        ("Cené con Lucía", ["Lucía"]),
+        ("Los Völker summen", []),
+        ("I gave her a rose", []),
+        ("I love Taylor Swift", []),
+        ("We sailed on Lake Victoria", []),
+        ("mi wifi se llama luna", []),
+        ("mail me at tom@home.org", []),
+    ],
+)
+def test_a_given_name_names_a_person_without_any_other_sign(said: str, names: list[str]) -> None:
+    assert [each.name for each in entities_named([said]) if each.type == "person"] == names
 
 
 def test_contradicting_kinds_create_no_entity() -> None:

@@ -41,6 +41,7 @@ from ricordo.text.names import (
     nominatives,
     relation_words,
     split_title,
+    with_name_capitals,
 )
 from ricordo.text.people import people_named
 from ricordo.text.sentences import plain_sentences
@@ -298,7 +299,8 @@ def entities_named(texts: Sequence[str]) -> tuple[Named, ...]:
     >>> [(found.name, found.type) for found in entities_named(["Lunch with Mira Aldous. She is at Hollow Lab."])]
     [('Mira Aldous', 'person'), ('Hollow Lab', 'organization')]
     """
-    texts = [without_denied_names(text) for text in texts]
+    # In lower case, a word of any language is no name: "cacio e pepe".
+    texts = [without_denied_names(with_name_capitals(text, languages=all_languages())) for text in texts]
     seen: dict[str, list[tuple[int, _Sighting]]] = defaultdict(list)
     known = _known(_languages_of(texts))
     for place, text in enumerate(texts):

@@ -100,21 +100,24 @@ def split_title(name: str) -> tuple[frozenset[str], str]:
 _LOWER = re.compile(r"(?<![\w@#/.'’-])[^\W\d_]{3,}(?![\w@/-]|[.]\w)")
 
 
-def with_name_capitals(text: str) -> str:
+def with_name_capitals(text: str, *, languages: LanguageSet | None = None) -> str:
     """Return a text with capitals for the given names that it has in lower case, except those that are also words.
+
+    Args:
+        languages: the languages whose words are no names; by default those of the text.
 
     >>> with_name_capitals("my sister birgit works with mark, not with tom")
     'my sister Birgit works with mark, not with Tom'
     """
-    names = _given_names(languages_of(text))
+    names = given_names(languages or languages_of(text))
     return _LOWER.sub(lambda found: names.get(found.group(), found.group()), text)
 
 
 @cached()
-def _given_names(languages: LanguageSet) -> Mapping[str, str]:
+def given_names(languages: LanguageSet) -> Mapping[str, str]:
     """Return the given names of all languages, by how they are written in lower case, that are no words of these."""
     names = all_languages().words(lambda each: each.names.given)
-    words = languages.words(lambda each: (*each.names.also_words, *each.function_words))
+    words = languages.words(lambda each: (*each.names.words, *each.names.also_words, *each.function_words))
     return {each.lower(): each for each in names if each.lower() not in words}
 
 

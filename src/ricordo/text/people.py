@@ -17,8 +17,10 @@ from ricordo.text.names import (
     NOT_PEOPLE,
     folded_name,
     folded_relation,
+    given_names,
     is_inflected,
     looks_nominative,
+    nominatives,
     relation_forms,
     relation_words,
 )
@@ -27,6 +29,12 @@ from ricordo.text.sentences import plain_sentences
 _NAME = r"[A-ZÀ-ÖØ-Þ\u0410-\u042f\u0401][^\W\d_]+(?:[-’'](?!s\b)[^\W\d_]+)*"
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _QUOTE = re.compile(r"[\"“”„«»]")
+
+
+_ALONE = re.compile(rf"(?<![\w@#/.’'&-]){_NAME}(?![\w@/&-]|\s+{_NAME}|\.\w)")
+"""A capitalised word before which no other one ends, and behind which none begins."""
+
+_CAPITALISED_BEFORE = re.compile(rf"{_NAME}\s\Z")
 
 
 class Person(NamedTuple):
@@ -50,7 +58,9 @@ class _Forms:
     animals: re.Pattern[str]
     role: re.Pattern[str]
     no_names: frozenset[str]
+    given: Mapping[str, str]
     titles: frozenset[str]
+    has_capital_nouns: bool
     oblique_roles: Mapping[str, str]
     feminine: re.Pattern[str]
     feminine_cases: Endings
@@ -99,7 +109,9 @@ def _forms(languages: LanguageSet) -> _Forms:
         animals=languages.pattern(lambda each: each.people.animals, r"\b(?:{})\b", flags=re.IGNORECASE),
         role=re.compile(rf"(?i:\b{parts['<ROLE>']}\b)"),
         no_names=frozenset(map(fold_letters, silent | more | roles)),
+        given={_nominative_key(each): each for each in given_names(languages).values()},
         titles=frozenset(map(str.lower, languages.words(lambda each: each.people.titles))),
+        has_capital_nouns=any(each.letters.has_capital_nouns for each in languages),
         oblique_roles={form: word for form, word in bases.items() if form not in bases.values()},
         feminine=languages.pattern(lambda each: each.people.feminine, flags=re.IGNORECASE),
         feminine_cases=languages.endings(lambda each: each.people.feminine_cases),
@@ -150,6 +162,24 @@ def _in_sentence(sentence: str, forms: _Forms) -> Iterator[Person]:
                     name = _name(written or "", match.group(), sentence, forms, is_sure=is_sure)
                     if name:
                         yield Person(name=name, is_sure=is_sure)
+    yield from _by_given_name(sentence, forms)
+
+
+def _by_given_name(sentence: str, forms: _Forms) -> Iterator[Person]:
+    """Yield those with a common given name: "lunch with Marta". With a surname they may be known to everybody."""
+    for match in _ALONE.finditer(sentence):
+        key = _nominative_key(match.group())
+        named = next((name for each in nominatives(key) if (name := forms.given.get(each))), None)
+        if named is None or _is_no_name(match.group(), sentence, forms, is_sure=False):
+            continue
+        if forms.has_capital_nouns or not _CAPITALISED_BEFORE.search(sentence, 0, match.start()):
+            yield Person(name=named, is_sure=False)
+
+
+def _nominative_key(name: str) -> str:
+    """Return a name in lower case, and folded if its language inflects names: "Völker" is no form of Volker."""
+    folded = folded_name(name)
+    return folded if is_inflected(folded) else name.lower()
 
 
 def _name(written: str, said: str, sentence: str, forms: _Forms, *, is_sure: bool) -> str:

@@ -45,9 +45,12 @@ class Letters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """Words around names, and the inflection of names. `given` are common given names."""
+    """Words around names, and the inflection of names. `given` are common given names, `words` those of any language
+    that are words of this one in lower case.
+    """
 
     given: Words = ()
+    words: Words = ()
     also_words: Words = ()
     not_names: Words = ()
     titles: Words = ()
