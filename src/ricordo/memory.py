@@ -315,7 +315,7 @@ class Memory:
             )
         from ricordo.portability.notes import Notes
 
-        notes = Notes(self, folder)
+        notes = Notes(self, folder, stored=self._text)
         if notes.belongs_to(self._scope.owner):
             self._notes = notes
             await notes.start()

@@ -545,3 +545,79 @@ async def test_the_side_of_a_git_conflict_that_is_dropped_is_forgotten(vault: Pa
     async with opened(vault) as memory:
         assert await contents(memory) == ["Anna has a cat", "Anna likes tea", "Anna plays chess"]
     assert "cat" in note.read_text("utf-8")
+
+
+async def test_a_credential_in_a_note_stays_there_and_is_not_stored(vault: Path) -> None:
+    note = write(vault, "Me.md", "- wifi password: hunter2swordfish\n- Anna likes tea\n")
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Anna likes tea"]
+        assert "line 1: it has a credential" in next(
+            each.detail for each in (await memory.doctor()).findings if each.check == "notes"
+        )
+    assert "- wifi password: hunter2swordfish\n" in note.read_text("utf-8")
+    write(vault, "Me.md", note.read_text("utf-8").replace("Anna likes tea", "Anna's wifi password: violet2tractor"))
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Anna likes tea"]
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Anna likes tea"]
+    assert "violet2tractor" in note.read_text("utf-8")
+    assert text_of(vault).count("Anna") == 1
+    write(vault, "Me.md", note.read_text("utf-8").replace("Anna's wifi password: violet2tractor", "Anna likes milk"))
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["Anna likes milk"]
+
+
+async def test_of_two_edited_copies_of_a_line_the_first_is_the_correction(vault: Path) -> None:
+    note = write(vault, "Me.md", "- the hut is red\n")
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["the hut is red"]
+    (line,) = note.read_text("utf-8").splitlines()
+    write(vault, "Me.md", "\n".join(line.replace("red", colour) for colour in ("blue", "green")) + "\n")
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["the hut is blue", "the hut is green"]
+    assert "red" not in text_of(vault)
+
+
+async def test_boxes_block_ids_code_and_formulas_stay_as_obsidian_knows_them(vault: Path) -> None:
+    text = """## Tasks
+- [-] buy paint
+- [/] mend the roof
+- The hut is at Nynäshamn
+- The budget is 1200 euro ^budget
+- the wall is `#fff` in the plan #colours
+
+$$
+- x = 1
+$$
+"""
+    note = write(vault, "Me.md", text)
+    async with opened(vault) as memory:
+        nodes = {each.content: each for each in (await memory.list(limit=100)).nodes}
+        assert nodes.keys() == {
+            "buy paint",
+            "mend the roof",
+            "The hut is at Nynäshamn",
+            "The budget is 1200 euro",
+            "the wall is `#fff` in the plan",
+        }
+        tasks = {text: bool(each.attributes.get("done")) for text, each in nodes.items() if each.category == "task"}
+        assert tasks == {"buy paint": True, "mend the roof": False}
+        assert nodes["the wall is `#fff` in the plan"].tags == ("colours",)
+        await memory.correct(nodes["The budget is 1200 euro"].id, "The budget is 1300 euro")
+        await memory.update(nodes["the wall is `#fff` in the plan"].id, tags=["plan"])
+    lines = note.read_text("utf-8").splitlines()
+    starts = [line.partition(" ^")[0] for line in lines]
+    assert starts[1:3] == ["- [-] buy paint", "- [/] mend the roof"]
+    assert starts[4] == "- The budget is 1300 euro"
+    assert lines[4].endswith(" ^budget")
+    assert starts[5] == "- the wall is `#fff` in the plan #plan"
+    assert lines[6:] == ["", "$$", "- x = 1", "$$"]
+
+
+async def test_a_fact_goes_into_the_note_of_its_subject_in_another_folder(vault: Path) -> None:
+    (vault / "notes/People").mkdir()
+    write(vault, "People/Rita.md", "- likes boats\n")
+    async with opened(vault) as memory:
+        await memory.remember("Rita moved to Ghent")
+    assert "Rita moved to Ghent" in (vault / "notes/People/Rita.md").read_text("utf-8")
+    assert not (vault / "notes/Rita.md").exists()

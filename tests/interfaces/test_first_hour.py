@@ -427,6 +427,17 @@ def test_notes_are_made_for_a_folder_and_refused_for_a_file(cli: Cli) -> None:
     assert "Anna has a cat" in cli("--store", folder, "list").out
 
 
+def test_a_vault_does_not_become_a_memory_by_notes(cli: Cli) -> None:
+    vault = cli.folder / "Vault"
+    (vault / "notes").mkdir(parents=True)
+    (vault / "Garden.md").write_text("# Garden\n", encoding="utf-8")
+    for command in (["remember", "Anna likes tea"], ["notes"]):
+        refused = cli("--store", f"{vault}/", *command)
+        assert refused.status == 2
+        assert "files of other programs" in refused.err
+    assert sorted(path.name for path in vault.rglob("*")) == ["Garden.md", "notes"]
+
+
 @pytest.mark.parametrize(
     ("category", "told"),
     [("observation", "an observation"), ("event", "an event"), ("task", "a task"), ("identity", "identity")],

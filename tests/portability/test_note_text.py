@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ricordo import Node
-from ricordo.portability.note_text import parse, written
+from ricordo.portability.note_text import mark_of, parse, written
 
 PIECES = [
     "| a | b |",
@@ -70,8 +70,6 @@ def node(text: str) -> Node:
 @example(lines=["std:: vector"])
 def test_a_fact_is_one_item_with_its_words_whatever_markdown_it_contains(lines: list[str]) -> None:
     memory = node("\n".join(lines))
-    note = parse(
-        f"# Me\n\n## Knowledge\n- before ^00000000000a\n{written(memory, mark='00000000000b')}\n- after ^00000000000c\n"
-    )
-    assert [item.mark for item in note.items] == ["00000000000a", "00000000000b", "00000000000c"]
+    note = parse(f"# Me\n\n## Knowledge\n- before ^00000000000a\n{written(memory)}\n- after ^00000000000c\n")
+    assert [item.mark for item in note.items] == ["00000000000a", mark_of(memory.id), "00000000000c"]
     assert note.items[1].text.split() == memory.content.split()

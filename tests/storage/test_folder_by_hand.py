@@ -121,6 +121,32 @@ async def test_a_deleted_line_forgets_its_memory(folder):
     assert everything(folder) == before
 
 
+@pytest.mark.parametrize("mended", ["by hand", "doctor"])
+async def test_a_slip_in_a_line_forgets_nothing(folder, mended):
+    async with opened(folder) as memory:
+        await memory.remember("The boiler is blue")
+        await memory.remember("Anna likes tea")
+    both = {"The boiler is blue", "Anna likes tea"}
+    rewritten(folder, "memories.jsonl", edited('"The boiler', "The boiler"))
+    async with opened(folder) as memory:
+        assert await facts(memory) == both
+        assert not (report := await memory.doctor()).ok
+        assert "memories.jsonl line 1" in str(report)
+        await memory.remember("Tom likes coffee")
+    if mended == "doctor":
+        async with opened(folder) as memory:
+            await memory.doctor(fix=True)
+    else:
+        rewritten(folder, "memories.jsonl", edited(":The boiler", ':"The boiler'))
+    async with opened(folder) as memory:
+        assert await facts(memory) == both | {"Tom likes coffee"}
+        assert (await memory.doctor()).ok
+        assert len(await memory.log()) == 3
+    without_index(folder)
+    async with opened(folder) as memory:
+        assert await facts(memory) == both | {"Tom likes coffee"}
+
+
 async def test_a_deleted_line_that_others_need_is_written_back(folder):
     await filled(folder)
     (folder / "sessions.jsonl").write_text("")

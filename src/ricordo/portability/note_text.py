@@ -16,22 +16,27 @@ from ricordo.portability.visible_text import front_matter, heading_in, hidden_li
 from ricordo.text.tasks import is_done_task
 
 _MARK_BYTES = 6
-_MARK = re.compile(r"(?:^|\s)\^([0-9a-f]{12})\s*$")
-_ITEM = re.compile(r"(\s*(?:[-*+]|\d{1,9}[.)])\s+)(?:\[([ xX])\]\s+)?(?=\S)")
+_MARK = re.compile(r"(?:(?:^|\s)\^([0-9a-f]{12}))?(?:(?:^|\s)(\^(?![0-9a-f]{12}$)(?=[\dA-Za-z-]{3})[\dA-Za-z-]+))?$")
+"""What a line ends in: the mark, and a block id that somebody else gave the line."""
+_BOXES = " xX/<>!?-"
+"""The states of a box that Obsidian's themes know; of these, "x", "X" and "-", cancelled, are no longer open."""
+_ITEM = re.compile(rf"(\s*(?:[-*+]|\d{{1,9}}[.)])\s+)(?:\[([{_BOXES}])\]\s+)?(?=\S)")
 _LINK = re.compile(r"(?<![\\!])\[\[([^\[\]|#^]+)(?:[#^][^\[\]|]*)?(?:\|([^\[\]]+))?\]\]")
 _TAG = re.compile(r"(?<![\\\w/#&])#([^\W\d_][\w/-]*)")
 _ONLY_TAG = re.compile(r"#[^\W\d_][\w/-]*")
 _WORD = re.compile(r"\S+")
 _DAY = re.compile(r"\d{4}(?:-W?\d{1,2}){1,2}(?!\w)[ \w-]{0,20}")
-_FENCE = re.compile(r"\s*(```|~~~)")
+_FENCE = re.compile(r"\s*(```|~~~|\$\$(?!.*\$\$))")
+_MATH = "$$"
+_CODE = "`[^`\n]+`"
 # A line that begins so is not a fact: headings, quotes, tables, markup, rules, embeds, plugin fields, conflict marks.
 _OTHER = re.compile(
-    r"\s*(#{1,6}\s|[>|<]|%%|!\[|\[[^\]]*\]:|([-*_=])(\s*\2){2,}\s*$|\+[-=+]{2,}\s*$|\^\w|[\w -]{1,40}::)"
+    r"\s*(#{1,6}\s|[>|<]|%%|\$\$|!\[|\[[^\]]*\]:|([-*_=])(\s*\2){2,}\s*$|\+[-=+]{2,}\s*$|\^\w|[\w -]{1,40}::)"
 )
 _INDENT, _CODE_INDENT = 2, 4
 """Columns by which further lines of an item are indented, and those of a block of code in it."""
 _FIELD_START = re.compile(r"([\w -]{0,40}):(?=:)")
-_BOX = re.compile(r"\[[ xX]\]\s")
+_BOX = re.compile(rf"\[([{_BOXES}])\]\s+")
 _BLOCK = re.compile(rf"\\*(?:{_OTHER.pattern}|{_FENCE.pattern}|{_ITEM.pattern}|{_BOX.pattern})")
 _CONFLICT = re.compile(r"^(<{7}|>{7}|\|{7}) |^={7}$", re.MULTILINE)
 
@@ -48,7 +53,8 @@ class Item:
     Attributes:
         first, end: its lines, counted from 0; `end` is exclusive.
         prefix: what comes before its text: the bullet, and the box of a task.
-        is_done: whether the box of a task is ticked; None if it is not a task.
+        is_done: whether the box of a task is ticked or the task is cancelled; None if it is not a task.
+        block: the block id that somebody else gave the line, such as "^budget"; it stays behind the mark.
         headings: the headings above it, innermost first.
         of_note: the tags in the front matter of its note, which hold for it and are not repeated in its line.
     """
@@ -62,6 +68,7 @@ class Item:
     is_done: bool | None
     mark: str | None
     headings: tuple[str, ...]
+    block: str = ""
     of_note: frozenset[str] = frozenset()
 
     @property
@@ -103,7 +110,7 @@ def parse(text: str) -> Note:
     """Read a note."""
     lines = tuple(text.split("\n"))
     if found := _CONFLICT.search(text):
-        marks = tuple(mark[1] for line in lines if (mark := _MARK.search(line)))
+        marks = tuple(mark for line in lines if (mark := _ending(line)[0]))
         return Note(lines=lines, items=(), conflict=text.count("\n", 0, found.start()) + 1, disputed=marks)
     fields, start = front_matter(lines)
     shown = tuple(visible(text).split("\n"))
@@ -126,7 +133,9 @@ def _items(lines: Sequence[str], start: int) -> Iterator[Item]:
     while at < len(lines):
         line = lines[at]
         at += 1
-        if found := _FENCE.match(line):
+        if fence == _MATH and _MATH in line:
+            fence = ""
+        elif found := _FENCE.match(line):
             fence = "" if fence == found[1] else fence or found[1]
         elif fence or not line.strip():
             continue
@@ -151,8 +160,8 @@ def _item(lines: Sequence[str], first: int, end: int, headings: tuple[str, ...])
     bullet = _ITEM.match(lines[first])
     prefix = bullet[0] if bullet else ""
     whole = "\n".join([lines[first][len(prefix) :], *_outdented(lines[first + 1 : end], prefix)])
-    found = _MARK.search(whole)
-    text, about, tags = plain(whole[: found.start()] if found else whole)
+    mark, block, whole = _ending(whole)
+    text, about, tags = plain(whole)
     return Item(
         first=first,
         end=end,
@@ -160,10 +169,15 @@ def _item(lines: Sequence[str], first: int, end: int, headings: tuple[str, ...])
         text=text,
         about=about,
         tags=tags,
-        is_done=bullet[2] in ("x", "X") if bullet and bullet[2] else None,
-        mark=found[1] if found else None,
+        is_done=_is_closed(bullet[2]) if bullet and bullet[2] else None,
+        mark=mark,
         headings=headings,
+        block=block,
     )
+
+
+def _is_closed(box: str) -> bool:
+    return box in "xX-"
 
 
 def _outdented(lines: Sequence[str], prefix: str) -> list[str]:
@@ -178,10 +192,16 @@ def plain(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Return a text without markup, the names it links to, and its tags. Tags at its end are not part of the text."""
     text = "\n".join(_unguarded(line) for line in text.strip().split("\n"))
     about = linked(text)
-    tags = tuple(dict.fromkeys(found[1] for found in _TAG.finditer(text)))
+    tags = tuple(dict.fromkeys(found[1] for found in _TAG.finditer(re.sub(_CODE, "", text))))
     body = _LINK.sub(lambda found: (found[2] or _file_name(found[1])).strip(), _without_last_tags(text))
-    body = _TAG.sub(lambda found: found[1], body)
+    body = _outside_code(_TAG, r"\1", body)
     return body.replace("\\#", "#").replace("\\[[", "[[").replace("\\::", "::").strip(), about, tags
+
+
+def _outside_code(pattern: re.Pattern[str], put: str, text: str) -> str:
+    """Substitute in a text, except in inline code such as `#fff`."""
+    parts = re.split(f"({_CODE})", text)
+    return "".join(part if place % 2 else pattern.sub(put, part) for place, part in enumerate(parts))
 
 
 def _without_last_tags(text: str) -> str:
@@ -205,7 +225,13 @@ def linked(text: str) -> tuple[str, ...]:
 
 
 def written(
-    node: Node, *, prefix: str = "- ", stem: str = "", mark: str | None = None, without: Collection[str] = ()
+    node: Node,
+    *,
+    prefix: str = "- ",
+    stem: str = "",
+    mark: str | None = None,
+    without: Collection[str] = (),
+    block: str = "",
 ) -> str:
     """Return a memory as an item, on several lines if its text has several.
 
@@ -213,6 +239,7 @@ def written(
         prefix: what came before the text of the line until now.
         stem: the name of the note itself, which is not linked.
         without: tags that the line does not repeat, since they are in the front matter of the note, in lower case.
+        block: the block id behind the mark.
     """
     body = _escaped(node.content)
     for name in node.about:
@@ -221,12 +248,25 @@ def written(
     tags = "".join(f" #{tag}" for tag in map(as_tag, node.tags) if tag and tag.casefold() not in without)
     is_done = done(node)
     if is_done is not None:
-        bullet = re.sub(r"\[[ xX]\]\s+$", "", prefix) or "- "
-        prefix = f"{bullet}[{'x' if is_done else ' '}] "
+        box = re.search(rf"{_BOX.pattern}$", prefix)
+        if box is None or _is_closed(box[1]) != is_done:
+            prefix = f"{prefix[: box.start()] if box else prefix or '- '}[{'x' if is_done else ' '}] "
     first, *more = [line.rstrip() for line in body.split("\n") if line.strip()]
     lines = [_guarded(first.lstrip(), after=prefix), *(_guarded(line) for line in more)]
     indent = " " * (len(prefix) - len(prefix.lstrip()) + _INDENT)
-    return f"{prefix}{f'{chr(10)}{indent}'.join(lines)}{tags} ^{mark or mark_of(node.id)}"
+    return f"{prefix}{f'{chr(10)}{indent}'.join(lines)}{tags} ^{mark_of(node.id)} {block}".rstrip()
+
+
+def marked(line: str, mark: str) -> str:
+    """Return the lines of an item with another mark, before the block id that somebody else gave it."""
+    _, block, text = _ending(line)
+    return f"{text} ^{mark} {block}".rstrip()
+
+
+def _ending(line: str) -> tuple[str | None, str, str]:
+    """Return the mark that lines end in, the block id of somebody else behind it, and the lines without them."""
+    found = _MARK.search(line := line.rstrip())
+    return (found[1], found[2] or "", line[: found.start()].rstrip()) if found else (None, "", line)
 
 
 def _guarded(line: str, *, after: str = "") -> str:
@@ -270,7 +310,7 @@ def _hash(text: str, tags: Sequence[str], is_done: bool | None, about: Sequence[
 
 def _escaped(text: str) -> str:
     """Escape text that would be read as a tag or a link."""
-    return _TAG.sub(r"\\#\1", text).replace("[[", "\\[[")
+    return _outside_code(_TAG, r"\\#\1", text).replace("[[", "\\[[")
 
 
 def as_tag(tag: str) -> str:

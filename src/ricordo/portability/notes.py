@@ -14,13 +14,14 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from ricordo.errors import NotFoundError, RicordoError
+from ricordo.encoding.validation import removed
+from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.loop_thread import Home
 from ricordo.model import Category, Commit, Explanation, Fact, Finding, Node, Page
 from ricordo.portability.note_text import (
@@ -29,6 +30,7 @@ from ricordo.portability.note_text import (
     as_tag,
     fields_of,
     mark_of,
+    marked,
     note_tags,
     parse,
     says,
@@ -145,6 +147,8 @@ class Changed:
     note: Note
     known: dict[int, Entry] = field(default_factory=dict)
     """By the item's place in the note."""
+    refused: list[Entry] = field(default_factory=list)
+    """Those of edited lines that cannot be stored: the lines stay as they are, and so do their memories."""
 
 
 _NewLine = tuple[str, Changed, int]
@@ -154,9 +158,11 @@ _NewLine = tuple[str, Changed, int]
 class Notes:
     """The notes of one folder, kept in sync with one memory."""
 
-    def __init__(self, memory: Knowledge, folder: Path) -> None:
+    def __init__(self, memory: Knowledge, folder: Path, *, stored: Callable[[str], str]) -> None:
+        """`stored` returns a text as it would be stored: without the credentials in it."""
         self._memory = memory
         self._folder = folder
+        self._stored = stored
         self._seen: dict[str, Seen] = {}
         self._gone: dict[str, str] = {}  # mark to id, for lines that were deleted
         self._state_stamp: Stamp | None = None
@@ -228,7 +234,10 @@ class Notes:
         elif problems:
             detail = f"not used: {'; '.join(problems[:5])}"
         remedy = "keep the lines you want in an editor, and delete the lines of <<<<<<<, ======= and >>>>>>>"
-        return (Finding(check="notes", ok=not conflicts, detail=detail, remedy=remedy if conflicts else ""),)
+        if not conflicts and any("UTF-8" in each for each in problems):
+            remedy = "save these notes as UTF-8 in an editor"
+        is_whole = not conflicts and not any("UTF-8" in each for each in problems)
+        return (Finding(check="notes", ok=is_whole, detail=detail, remedy="" if is_whole else remedy),)
 
     async def after_erasure(self) -> None:
         """Remove erased text from the notes, and from the record of what they contain."""
@@ -300,7 +309,8 @@ class Notes:
             except OSError:
                 continue
             except UnicodeDecodeError:
-                self._problems[name] = ["it is not UTF-8"]
+                self._problems.pop(name, None)
+                self._refuse(name, "it is not UTF-8, so it is neither read nor written: save it as UTF-8")
                 note = Note(lines=(), items=(), conflict=0)
             if _stamp_of(self._folder / name) == stamp:
                 if note.conflict is not None:
@@ -415,9 +425,12 @@ class Notes:
             for name in [*read, *gone]
         }
         fresh: list[_NewLine] = []
-        for name, changed in read.items():
-            if changed.note.conflict is None and changed.note.is_ours:
-                fresh += await self._take_over_note(name, changed, known, by_mark, nodes, present, missing)
+        ours = {name: each for name, each in read.items() if each.note.conflict is None and each.note.is_ours}
+        said = {mark: entry.said for mark, entry in known.items()}
+        items = [item for changed in ours.values() for item in changed.note.items if item.mark]
+        taken = {item.mark for item in items if item.hash == said.get(item.mark or "")}.union(elsewhere)
+        for name, changed in ours.items():
+            fresh += await self._take_over_note(name, changed, known, by_mark, nodes, present, missing, taken)
         await self._take_new(fresh)
         for name in [*read, *gone]:
             is_kept = name in read and read[name].data and read[name].note.is_ours
@@ -461,8 +474,11 @@ class Notes:
         nodes: Mapping[str, Node],
         present: Counter[str],
         missing: Mapping[str, list[Entry]],
+        taken: set[str | None],
     ) -> list[_NewLine]:
-        """Take over the edited lines of a note; return its new lines."""
+        """Take over the edited lines of a note; return its new lines. `taken` are the marks of lines that are as they
+        were: an edited copy of such a line is a separate fact.
+        """
         unread = self._unread_writing(name)
         fresh: list[_NewLine] = []
         for place, item in enumerate(changed.note.items):
@@ -470,7 +486,8 @@ class Notes:
             if entry is None and item.mark and (id := by_mark.get(item.mark) or self._gone.get(item.mark)):
                 entry = Entry(item.mark, id, "", "")
             if entry is not None and present[item.mark or ""] > 1 and item.hash != entry.said:
-                entry = None  # an edited copy is a separate fact
+                entry = None if item.mark in taken else entry
+                taken.add(item.mark)  # of several edited copies, the first one is the correction
             elif entry is None and (entry := _same(item, name, missing, nodes)) is not None:
                 present[entry.mark] += 1
             elif entry is None:
@@ -481,13 +498,24 @@ class Notes:
                 fresh.append((name, changed, place))
                 continue
             try:
-                entry = await self._taken(name, changed.note, item, entry, nodes, is_untouched=was_ours)
+                now = await self._taken(name, changed.note, item, entry, nodes, is_untouched=was_ours)
             except RicordoError as error:
-                self._problems.setdefault(name, []).append(f"line {item.first + 1}: {error.message}")
+                self._refuse(name, f"line {item.first + 1}: {error.message}")
+                changed.refused.append(entry)
                 continue
-            if entry is not None:
-                changed.known[place] = entry
+            if now is not None:
+                changed.known[place] = now
         return fresh
+
+    def _refuse(self, name: str, problem: str) -> None:
+        """Report what cannot be stored, once for each version of a note. `doctor` repeats it."""
+        self._problems.setdefault(name, []).append(problem)
+        _log.warning("%s: %s", self._folder / name, problem)
+
+    def _check_open(self, item: Item) -> None:
+        """Raise InvalidError if a line has a credential: it would be replaced in a file that is its owner's."""
+        if kinds := removed(item.text, self._stored(item.text)):
+            raise InvalidError(f"it has a credential ({kinds}), so it is not stored, and stays in the note as it is")
 
     async def _typed_again(self, item: Item) -> Entry | None:
         """Return the entry of a line that was deleted earlier and says the same."""
@@ -517,8 +545,7 @@ class Notes:
                         await self._take_lot([each])
                     except RicordoError as error:
                         name, changed, place = each
-                        line = changed.note.items[place].first + 1
-                        self._problems.setdefault(name, []).append(f"line {line}: {error.message}")
+                        self._refuse(name, f"line {changed.note.items[place].first + 1}: {error.message}")
 
     async def _take_lot(self, lot: Sequence[_NewLine]) -> None:
         facts = [await self._fact(name, changed.note, changed.note.items[place]) for name, changed, place in lot]
@@ -551,6 +578,7 @@ class Notes:
         """Correct a memory by an edited line; a changed box or tag, or a new link, updates it in place."""
         fresh = node
         if " ".join(item.text.split()) != " ".join(node.content.split()) and item.text:
+            self._check_open(item)
             fresh = await self._memory.correct(node.id, item.text)
         kept = {as_tag(tag).casefold(): tag for tag in node.tags}
         tags = [kept.get(tag.casefold(), tag) for tag in item.tags]
@@ -564,9 +592,11 @@ class Notes:
         return fresh
 
     async def _fact(self, name: str, note: Note, item: Item) -> Fact:
+        self._check_open(item)
         category = "task" if item.is_done is not None else infer_category(item.text)
-        if category == "knowledge":  # the text does not tell the category; the heading may
-            category = next((key for key, title in _HEADINGS.items() if title in item.headings[:1]), category)
+        if category == "knowledge":  # the text does not tell the category; the heading may, but a task has a box
+            stated = (key for key, title in _HEADINGS.items() if title in item.headings[:1] and key != "task")
+            category = next(stated, category)
         subjects = await self._subjects(name, note, item)
         if item.about:  # "Plays the [[Cello]]" and "Studies with [[Giulia]]" are still about the person of the note
             said = item.text.casefold()
@@ -635,7 +665,7 @@ class Notes:
 
     async def _write(self, read: Mapping[str, Changed], nodes: Mapping[str, Node]) -> bool:
         """Write the state of the memory into the notes. Return whether all could be written."""
-        placed = {changed.known[at].id for changed in read.values() for at in changed.known}
+        placed = {each.id for changed in read.values() for each in (*changed.known.values(), *changed.refused)}
         held = set(self._conflicts)
         there = [seen for name, seen in self._seen.items() if name not in read or name in held]
         placed |= {entry.id for seen in there for entry in seen.entries}
@@ -665,7 +695,7 @@ class Notes:
             items = enumerate(changed.note.items)
             changed.known = {at: by_mark[item.mark] for at, item in items if item.mark and item.mark in by_mark}
         lines: list[str | None] = list(changed.note.lines)
-        entries: list[Entry] = []
+        entries = [*changed.refused]
         for at, entry in changed.known.items():
             item = changed.note.items[at]
             node = nodes.get(entry.id) or await self._replacement(entry, nodes, placed)
@@ -679,10 +709,10 @@ class Notes:
             comments = "".join(f" {each}" for each in hidden if each)
             if not says(item, node):
                 elsewhere = item.of_note - item.own_tags
-                text = written(node, prefix=item.prefix or "- ", stem=Path(name).stem, without=elsewhere)
+                prefix, stem = item.prefix or "- ", Path(name).stem
+                text = written(node, prefix=prefix, stem=stem, without=elsewhere, block=item.block)
             elif item.mark != mark:
-                body = "\n".join(changed.note.shown[item.first : item.end])
-                text = re.sub(r"\s*\^[0-9a-f]{12}\s*$", "", body).rstrip() + f" ^{mark}"
+                text = marked("\n".join(changed.note.shown[item.first : item.end]), mark)
             else:
                 entries.append(Entry(mark, node.id, item.hash, state, entry.was))
                 continue
@@ -717,8 +747,8 @@ class Notes:
         return found
 
     def _note_about(self, subject: str) -> str:
-        """Return the path, without its ending, of a renamed note whose front matter says that it is about a subject; ""
-        if there is none.
+        """Return the path, without its ending, of a renamed note whose front matter says that it is about a subject, or
+        of a note with its name in another folder; "" if there is none.
         """
         if self._by_about is None:
             self._by_about = {}
@@ -727,6 +757,8 @@ class Notes:
                 about = fields_of(data.decode("utf-8-sig", "replace").replace("\r\n", "\n")).get("about", ())
                 if len(about) == 1:
                     self._by_about.setdefault(name_key(about[0]), name.removesuffix(".md"))
+            for name in sorted(self._seen):
+                self._by_about.setdefault(name_key(Path(name).stem), name.removesuffix(".md"))
         return self._by_about.get(name_key(subject), "") if subject else ""
 
     def _is_private(self, name: str) -> bool:

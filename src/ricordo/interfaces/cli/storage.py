@@ -227,6 +227,8 @@ def notes(ctx: CommandContext) -> Output:
         hint = "`ricordo migrate memories/` makes one; then: ricordo --store memories/ notes"
         raise InvalidError(f"{ctx.location} is a single file; notes belong to a folder store", hint=hint)
     place = folder / "notes"
+    if folder.is_dir() and not place.exists():  # a vault is refused before it gets a folder
+        asyncio.run(_settled(ctx))
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:

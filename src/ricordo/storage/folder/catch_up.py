@@ -7,7 +7,8 @@ compared row by row with the index: the differences were made by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,7 @@ from ricordo.storage.jsonl.layout import (
     STORE,
     VECTORS,
 )
-from ricordo.storage.jsonl.lines import Findings, HandLine, Line, LineError, content_hash
+from ricordo.storage.jsonl.lines import Findings, HandLine, Line, LineError, content_hash, lines_of
 from ricordo.storage.jsonl.loader import (
     KnownKeys,
     LineReader,
@@ -58,6 +59,9 @@ class _Batch:
     row: tuple[Any, ...]
     rows: list[tuple[str, int, Line, Shape]] = field(default_factory=list)
     history: list[tuple[int, str, str, str]] = field(default_factory=list)
+
+
+_ROW = re.compile(rb'(?<!\\)"row":\s?"(\d+)"')
 
 
 class CatchUp:
@@ -247,10 +251,11 @@ class CatchUp:
         newest: dict[str, dict[str, tuple[int, HandLine]]] = {}
         for name in files:
             self._read_whole(name, newest)
+        broken = {row for name in files for row in self._broken(name)}
         for shape in self._shapes.rows.values():
             table_file = MEMORIES if shape.table.name == "nodes" else shape.form.file
             if table_file in files:
-                self._compare_table(shape, newest.get(shape.table.name, {}))
+                self._compare_table(shape, newest.get(shape.table.name, {}), broken)
 
     def _read_whole(self, name: str, newest: dict[str, dict[str, tuple[int, HandLine]]]) -> None:
         for offset, line, shape in self._reader.committed(name):
@@ -263,13 +268,22 @@ class CatchUp:
             if row not in rows or commit >= rows[row][0]:
                 rows[row] = commit, HandLine(name, offset, line, shape.table.name)
 
-    def _compare_table(self, shape: Shape, newest: Mapping[str, tuple[int, HandLine]]) -> None:
-        """Compare the newest lines of a table with its rows."""
+    def _broken(self, name: str) -> Iterator[str]:
+        """Yield the rows of lines that cannot be read: a slip of the hand, by which nothing is forgotten."""
+        offsets = {offset for file, offset in self._found.unused if file == name}
+        for offset, raw in lines_of(self._folder / name) if offsets else ():
+            if offset in offsets and (found := _ROW.search(raw)):
+                yield found[1].decode()
+
+    def _compare_table(self, shape: Shape, newest: Mapping[str, tuple[int, HandLine]], broken: Collection[str]) -> None:
+        """Compare the newest lines of a table with its rows. Those whose line is broken stay as they are."""
         table = shape.table
         left = dict(newest)
         for image in table.images(self._connection):
             key = table.row_id(image)
             _, given = left.pop(text_of_key(key.key), (0, None))
+            if given is None and text_of_key(key.key) in broken:
+                continue
             if given is None or given.line.get("removed"):
                 self._missing(table, key, image)
             elif given.line.get("seal") != image["seal"].hex() or not self._says(shape, given, image):

@@ -131,6 +131,7 @@ index.db*
 .lock
 *.partial
 *.new
+set-aside-*
 notes/.ricordo.jsonl
 notes/.ricordo.lock
 notes/.new-*
@@ -158,7 +159,8 @@ def _check_is_ours(folder: Path) -> None:
     if linked:  # a rewrite would replace the link, and leave erased text in its target
         raise InvalidError(f"location: {linked[0]} is a link", hint="link the whole folder, not single files of it")
     names = {path.name for path in folder.iterdir() if not _is_set_aside(path.name)}
-    if names and not names & {*FILES, PEOPLE, INDEX, NOTES, KEY_FILE}:
+    has_notes = names <= {NOTES} or any((folder / NOTES).glob(".ricordo.*"))  # a vault may have a folder of that name
+    if not has_notes and not names & {*FILES, PEOPLE, INDEX, KEY_FILE}:
         raise InvalidError(
             f"location: {folder} contains files of other programs", hint="give an empty folder, or the path of a file"
         )
