@@ -368,6 +368,45 @@ async def test_what_whatsapp_writes_itself_is_no_message(tmp_path: Path, said: s
         assert len(report.refused) == (kept is None)
 
 
+async def test_the_notices_of_a_whatsapp_group_are_no_messages(tmp_path: Path) -> None:
+    lines = [
+        "Dublin crew: \u200eAoife created this group",
+        "Dublin crew: \u200eAoife added you",
+        "Aoife: hi all",
+        "Marta: \u200eLocation: https://maps.example/?q=53.3",
+        "Aoife: \u200ePOLL:\nWhere do we eat?\n\u200eOPTION: Tacos (2 votes)",
+        "Marta: \u200eimage omitted",
+    ]
+    text = "".join(f"[31.12.23, 22:1{minute}:00] {line}\n" for minute, line in enumerate(lines))
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(write(tmp_path / "_chat.txt", text))
+        said = {*await nodes_of(memory)}
+        assert {each.title for each in await memory.sessions()} == {"Dublin crew"}
+    assert said == {
+        "hi all",
+        "Location: https://maps.example/?q=53.3",
+        "POLL:\nWhere do we eat?\nOPTION: Tacos (2 votes)",
+        "[a file]",
+    }
+    assert [each for each in report.refused if "2 notices" in each]
+
+
+async def test_an_export_beside_another_one_is_named_with_what_to_do(tmp_path: Path) -> None:
+    chats = tmp_path / "chats"
+    row = {"id": "m", "author": {"role": "user"}, "content": {"content_type": "text", "parts": ["I live in Oslo"]}}
+    said = [{"title": "t", "mapping": {"a": {"message": row, "parent": None, "children": []}}}]
+    write(chats / "conversations.json", json.dumps(said))
+    write(chats / "Lucía.txt", "[31.12.23, 22:15:00] Anna: hi\n[31.12.23, 22:16:00] Bob: Hello\n")
+    with zipfile.ZipFile(tmp_path / "chats.zip", "w") as archive:
+        for path in chats.iterdir():
+            archive.write(path, path.name)
+    async with opened(tmp_path / "me.db") as memory:
+        of_folder = (await memory.import_(chats)).refused
+        of_archive = (await memory.import_(tmp_path / "chats.zip")).refused
+    assert of_folder == ("not imported: Lucía.txt: an exported WhatsApp chat; import it by itself",)
+    assert [each for each in of_archive if "Lucía.txt" in each and "unpack the archive" in each]
+
+
 async def test_a_folder_of_exports_is_imported_whole_and_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     chats = tmp_path / "chats"
     telegram(chats / "DataExport_2026")

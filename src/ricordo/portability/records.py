@@ -24,6 +24,9 @@ UNKNOWN_PERSON = "Unknown person"
 _MILLISECONDS_FROM = 1e11
 """A Unix time above this is in milliseconds: in seconds it would be after the year 5138."""
 
+NOT_IMPORTED = "not imported: "
+"""How the report begins a line about what a source holds besides the export, such as a file."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedPerson:

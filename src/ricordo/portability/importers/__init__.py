@@ -10,7 +10,7 @@ from ricordo.errors import InvalidError
 from ricordo.portability import IMPORTED, markdown
 from ricordo.portability.documents import MAILBOXES, is_document
 from ricordo.portability.importers import agents, chats, complete, conversations, libraries, memories
-from ricordo.portability.records import MALFORMED, Destination, Records
+from ricordo.portability.records import MALFORMED, NOT_IMPORTED, Destination, Records
 from ricordo.portability.sources import Source
 
 
@@ -120,6 +120,16 @@ def format_of(source: Source, name: str | None) -> Format:
     return found
 
 
+def _other_export(source: Source, name: str) -> str:
+    """Return what to do with a file in a folder or archive that is no part of the export in it."""
+    if source.is_archive:
+        is_text = name.lower().endswith((".json", ".txt", ".zip"))
+        hint = ": no part of this export; unpack the archive to import it by itself" if is_text else ""
+        return f"{NOT_IMPORTED}{name}{hint}"
+    other = _fits(source.path / name)
+    return f"{NOT_IMPORTED}{name}{f': {other.about}; import it by itself' if other else ''}"
+
+
 def parse(source: Source, format: Format, destination: Destination) -> Records:
     """Read a source in a format.
 
@@ -135,6 +145,10 @@ def parse(source: Source, format: Format, destination: Destination) -> Records:
         raise InvalidError(f"{source.path} cannot be read as {format.about}: it is malformed", hint=hint) from error
     if not (records.messages or records.facts or records.people or records.refused):
         source.check_complete()
+    records.refused[:] = [
+        _other_export(source, name) if (name := each.removeprefix(NOT_IMPORTED)) != each else each
+        for each in records.refused
+    ]
     records.refused[:0] = [*source.notes, *source.damaged]
     if not (records.messages or records.facts or records.people or records.refused):
         raise InvalidError(f"{source.path} contains no messages and no facts", hint=f"it was read as {format.about}")

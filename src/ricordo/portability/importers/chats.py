@@ -19,7 +19,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -30,7 +30,16 @@ from typing import Any
 
 from ricordo.errors import InvalidError
 from ricordo.model import Message
-from ricordo.portability.records import Destination, ImportedChat, Records, author, label, object_of, parse_time
+from ricordo.portability.records import (
+    NOT_IMPORTED,
+    Destination,
+    ImportedChat,
+    Records,
+    author,
+    label,
+    object_of,
+    parse_time,
+)
 from ricordo.portability.sources import Row, Source, objects_in, one_document
 from ricordo.text.sentences import plural
 
@@ -90,7 +99,7 @@ def _people(names: Iterable[str]) -> str:
 def _name_notices(records: Records, count: int, what: str) -> None:
     """Report the number of notices by the chat program itself, which are not imported."""
     if count:
-        records.refused.append(f"not imported: {plural(count, 'notice')}, {what}")
+        records.refused.append(f"{NOT_IMPORTED}{plural(count, 'notice')}, {what}")
 
 
 # Telegram
@@ -166,6 +175,8 @@ _BY_PROGRAM = re.compile(
     r"\s*(?:[\u200e\u202a]+(?![@\u2068])|<(?=[^<>\n]*>\s*\Z)|(?=[^\n]{,20} omitted\]?\s*\Z))(.*)", re.DOTALL
 )
 """What WhatsApp writes in place of a file, or as a notice: after a direction mark, or in angle brackets."""
+_IS_SAID = re.compile(r"https?://|\S\n+\S")
+"""What somebody shared although WhatsApp writes it: a place with its link, a poll with its lines."""
 _MOST_WORDS = 4
 """A placeholder for a file has at most this many words ("image omitted", "Bild weggelassen"); a notice has more."""
 _OWN = tomllib.loads((files("ricordo.portability") / "data/whatsapp.toml").read_text(encoding="utf-8"))
@@ -186,7 +197,8 @@ def _whatsapp_text(text: str) -> str | None:
     if plain in _NOTICES:
         return None
     text, is_file = _FILE.subn("[a file]", text)
-    if not is_file and (by_program := _BY_PROGRAM.match(text)):
+    by_program = None if is_file else _BY_PROGRAM.match(text)
+    if by_program and not _IS_SAID.search(by_program[1]):
         is_notice = len(by_program[1].split()) > _MOST_WORDS or plain.startswith(_CALLS)
         return None if is_notice else "[a file]"
     return _MARKS.sub("", text).strip()
@@ -232,6 +244,7 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
     notices = len(read) - len(found)
     said: list[tuple[str, str, str, str, str]] = []
     begun_by = ""
+    group = _group_of(found)
     for number, parts, text in found:
         try:
             at = _whatsapp_time(parts, is_month_first=is_month_first)
@@ -240,7 +253,7 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
             continue
         speaker = author(parts[7].strip("\u200e\u202a\u202c "))
         text = text.rstrip("\n")
-        if (own := _whatsapp_text(text)) is None:
+        if speaker == group or (own := _whatsapp_text(text)) is None:
             begun_by = begun_by if said else begun_by or speaker  # a chat begins with a notice by the chat's name
             notices += 1
         else:
@@ -250,6 +263,17 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
         _add(records, where, chat, id=(f"{at} {speaker}", former), speaker=speaker, text=text, at=at)
     _name_notices(records, notices, "of WhatsApp itself")
     return records
+
+
+def _group_of(found: Sequence[tuple[int, tuple[str, ...], str]]) -> str:
+    """Return the name of a group, by which its notices begin, the first of them before all messages; "" if none does.
+
+    It says nothing of its own, as somebody may who only shows pictures.
+    """
+    said = [(author(parts[7].strip("\u200e\u202a\u202c ")), text) for _, parts, text in found]
+    first = said[0][0] if said else ""
+    is_group = len({speaker for speaker, _ in said}) > 2
+    return first if is_group and all(_BY_PROGRAM.match(text) for speaker, text in said if speaker == first) else ""
 
 
 _CHAT_FILE = re.compile(
@@ -331,7 +355,7 @@ def read_slack(source: Source, destination: Destination) -> Records:
         records.read(rows, partial(_slack_message, records, chat, workspace.people))
     _name_notices(records, notices, "such as who joined")
     known = ("users.json", *_SLACK_CHATS)
-    records.refused += [f"not imported: {name}" for name in others if PurePosixPath(name).name not in known][:20]
+    records.refused += [f"{NOT_IMPORTED}{name}" for name in others if PurePosixPath(name).name not in known][:20]
     return records
 
 

@@ -26,7 +26,17 @@ from pathlib import PurePosixPath
 
 from ricordo.errors import InvalidError
 from ricordo.model import Message, Role
-from ricordo.portability.records import Destination, Records, author, clamped, label, object_of, parse_time, vocabulary
+from ricordo.portability.records import (
+    NOT_IMPORTED,
+    Destination,
+    Records,
+    author,
+    clamped,
+    label,
+    object_of,
+    parse_time,
+    vocabulary,
+)
 from ricordo.portability.sources import Placed, Row, Source, objects_in
 
 _ROLES: Mapping[str, Role] = vocabulary()["roles"]
@@ -188,9 +198,9 @@ def _name_others(records: Records, source: Source, empty: tuple[str, ...]) -> No
     if source.is_folder or source.is_archive:
         known = ("conversations", *empty, ".")
         names = [name for name in source.names if not PurePosixPath(name).name.startswith(known)]
-        records.refused += [f"not imported: {name}" for name in names[:_NAMED_MOST]]
+        records.refused += [f"{NOT_IMPORTED}{name}" for name in names[:_NAMED_MOST]]
         if len(names) > _NAMED_MOST:
-            records.refused.append(f"not imported: {len(names) - _NAMED_MOST} more files")
+            records.refused.append(f"{NOT_IMPORTED}{len(names) - _NAMED_MOST} more files")
 
 
 def _chatgpt_facts(records: Records, where: str, said: Row) -> None:

@@ -26,6 +26,7 @@ from typing import Any
 from ricordo.errors import InvalidError
 from ricordo.model import Message
 from ricordo.portability.records import (
+    NOT_IMPORTED,
     Destination,
     ImportedLink,
     ImportedPerson,
@@ -398,5 +399,5 @@ def read_letta(source: Source, destination: Destination) -> Records:
         said = enumerate(objects_in(agent.get("messages")), start=1)
         records.read([(f"message {n}", row) for n, row in said], partial(_message, records, session))
     left = [name for name in ("files", "sources", "tools", "mcp_servers", "tool_rules") if document.get(name)]
-    records.refused += [f"not imported: {name}, which hold no memories" for name in left]
+    records.refused += [f"{NOT_IMPORTED}{name}, which hold no memories" for name in left]
     return records
