@@ -267,3 +267,54 @@ async def test_a_correction_of_one_side_keeps_an_open_doubt(memory: Any) -> None
     (review,) = await memory.review()
     assert review.older is not None
     assert (review.older.id, review.newer.id) == (older.id, mended.id)
+
+
+@pytest.mark.parametrize(
+    ("said", "days"),
+    [
+        ("I'm pregnant", 280),
+        ("Estoy embarazada", 280),
+        ("My sister is on maternity leave", 420),
+        ("Ich bin krankgeschrieben", 90),
+        ("я в декрете", 420),
+        ("I'm pregnant and allergic to latex", None),
+        ("I was pregnant when we moved here", None),
+        ("I take folic acid because I'm pregnant", None),
+    ],
+)
+async def test_a_state_that_ends_by_itself_is_kept_as_long_as_it_may_last(
+    memory: Any, clock: Any, said: str, days: int | None
+) -> None:
+    kept = await memory.remember(said)
+    left = None if kept.expires_at is None else round((kept.expires_at.timestamp() - clock.ms / 1_000) / 86_400)
+    assert left in ((None,) if days is None else (days, days + 1))
+
+
+@pytest.mark.parametrize(
+    ("message", "fact"),
+    [
+        ("breakfast ideas, remember I'm lactose intolerant", "I'm lactose intolerant"),
+        ("just so you know, I don't eat pork", "I don't eat pork"),
+        ("my doctor says I have high blood pressure", "I have high blood pressure"),
+        ("reminder for sunday: I'm vegan and walnuts could literally kill me", "I'm vegan and walnuts could literally"),
+        ("im moving to Galway lads", "I'm moving to Galway lads"),
+        ("el médico dice que soy intolerante a la lactosa", "Soy intolerante a la lactosa"),
+        ("vergiss nicht, ich bin Vegetarierin", "Ich bin Vegetarierin"),
+        ("ricordati che sono vegana", "Sono vegana"),
+        ("je déménage à Lyon", "Je déménage à Lyon"),
+        ("не забудь, я вегетарианка", "Я вегетарианка"),
+        ("my doctor said I should rest", None),
+        ("make him move to Oslo and get a parrot", None),
+        ("haz que se mude a Oslo", None),
+        ("пусть он переедет в Осло", None),
+    ],
+)
+async def test_what_somebody_says_of_themselves_behind_an_introduction_is_learnt(
+    memory: Any, message: str, fact: str | None
+) -> None:
+    await memory.remember("My sister is in Oslo this week")
+    await memory.add(message)
+    await memory.consolidate()
+    learnt = [each.content for each in (await memory.list(limit=10)).nodes if each.type != "episodic"]
+    learnt.remove("My sister is in Oslo this week")
+    assert [each.replace("Im ", "I'm ").startswith(fact or "?") for each in learnt] == [True] * (fact is not None)

@@ -58,7 +58,9 @@ def plain_statements(text: str) -> tuple[Plain, ...]:
 def _statements(text: str, languages: LanguageSet) -> tuple[Plain, ...]:
     cues = _cues(languages)
     found = (
-        _statement(sentence, cues) if (asked := to_remember(sentence, languages)) is None else _kept("fact", asked)
+        _statement(sentence, cues)
+        if (asked := to_remember(sentence, languages)) is None
+        else _kept("fact", asked, least=_LEAST_OF_LIFE)
         for sentence in _sentences(text, cues)
     )
     return tuple(dict.fromkeys(each for each in found if each is not None))
@@ -134,7 +136,8 @@ def _statement(sentence: str, cues: _Cues) -> Plain | None:
     said = cues.tails.sub("", cues.lead.sub("", sentence))
     if cues.vague.search(" ".join(said.split()[:_OPENING])) or cues.loose_ends.search(said):
         return None
-    of_life = next((part for part in (said, *_PART_END.split(said)[1:]) if cues.life.match(part)), None)
+    parts = (cues.lead.sub("", part) for part in _PART_END.split(said)[1:])
+    of_life = next((part for part in (said, *parts) if cues.life.match(part)), None)
     if of_life is not None:  # "I've sold the Golf, I drive a Skoda now" also tells what has ended
         return _kept("fact", said if says_change(said.removesuffix(of_life)) else of_life, least=_LEAST_OF_LIFE)
     kind = next((kind for kind in _BY_BEGINNING if getattr(cues, kind).search(said)), None)

@@ -105,12 +105,31 @@ def _term(text: str, today: date) -> _Term | None:
     """Return how long a statement said on a day is kept; None if it does not expire."""
     if len(text) > passing.MOST_CHARS:
         return None
+    if (days := _days_of_state(text)) and not dated_phrases(text, today=today):
+        return _Term(None, days)
     if passing.passes(text, is_guarded=is_guarded(text)) and may_pass(text) and not gives_a_value(text):
         found = _passing_term(text, today)
     else:
         found = _dated_term(text, today)
     is_kept = found is not None and (_has_happened(text, today) or _has_lasting_clause(text, today))
     return None if is_kept else found
+
+
+def _days_of_state(text: str) -> int | None:
+    """Return how many days a state lasts at most that ends by itself, such as a pregnancy; None for anything else, or
+    if the statement also tells what lasts.
+    """
+    for days, pattern in _states():
+        if found := pattern.match(text):
+            return None if _cues_of(text).lasting.search(text, found.end()) else days
+    return None
+
+
+@cached()
+def _states() -> tuple[tuple[int, re.Pattern[str]], ...]:
+    """Return the states of all languages, since two words may not show their language."""
+    rows = ((days, pattern) for each in all_languages() for days, pattern in each.lifetimes.states.items())
+    return tuple((int(days), re.compile(pattern, re.IGNORECASE)) for days, pattern in rows)
 
 
 def _has_happened(text: str, today: date) -> bool:

@@ -201,9 +201,12 @@ class Lifetimes:
         own: signs that a text is in this language and not in one without rules that writes some dates in the same way:
             "op 12 december". Without a sign, a date in a calendar sets no lifetime. Empty for languages that are
             recognised by their words. Case matters.
+        states: states that end by themselves: by the number of days that they last at most, how such a statement
+            begins: "I'm pregnant".
     """
 
     parts: Mapping[str, str] = field(default_factory=dict)
+    states: Mapping[str, str] = field(default_factory=dict)
     own: Patterns = ()
     lasting: Patterns = ()
     begins: Patterns = ()
