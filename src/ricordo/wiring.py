@@ -26,7 +26,7 @@ from ricordo.retrieval.service import Asking
 from ricordo.settings import Settings
 from ricordo.storage import Store
 from ricordo.text.analyzer import name_key
-from ricordo.text.lifetimes import timed
+from ricordo.text.lifetimes import is_over, timed
 from ricordo.text.prompt_text import reasons
 from ricordo.text.secrets import redact
 
@@ -76,6 +76,7 @@ def consolidation_context(
             add_entities=add_entities,
             holds_untrusted=settings.untrusted_knowledge == "hold",
             timed=partial(timed, zone=zone),
+            is_over=partial(is_over, zone=zone),
         ),
         limits=Limits(
             daily_tokens=settings.daily_tokens, price_in=settings.model_price_in, price_out=settings.model_price_out

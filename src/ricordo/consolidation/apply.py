@@ -118,12 +118,14 @@ class LearningRules:
         min_conflict: the certainty, from 0 to 1, that a model needs to close a fact.
         holds_untrusted: whether everything from tools and pages is quarantined.
         timed: adds to a new fact its lifetime and the dates in its text.
+        is_over: whether a new fact is about something that has ended already.
     """
 
     min_conflict: float
     holds_untrusted: bool
     add_entities: AddEntities
     timed: Callable[[Node], Node]
+    is_over: Callable[[Node], bool]
 
 
 @dataclass(slots=True)
@@ -295,6 +297,8 @@ def _change(learning: _Learning, sound: Collection[str]) -> Change:
     timed = learning.rules.timed
     nodes = {node_id: timed(_node(node_id, fact, draft, at=learning.at)) for node_id, (_, fact) in facts.items()}
     kept = [node for node_id, node in nodes.items() if not _is_withheld(learning, node, facts[node_id][1])]
+    if draft.is_verbatim:  # the message says that it was so; a fact would say that it is
+        kept = [node for node in kept if not learning.rules.is_over(node)]
     waits = learning.rules.holds_untrusted
     held_for: dict[str, tuple[str, ...]] = {}
     for node in kept:

@@ -342,8 +342,8 @@ class EntityResolver:
         """Return whether a name may be short for a known person's; if so, it stays unresolved."""
         word = folded_name(name)
         fresh = (known for each in self._new.values() for known in (each.name, *each.aliases))
-        return any(word in name_words(known)[:-1] for known in fresh) or self._snapshot.entities.has_longer_name(
-            self._scope, word
+        return any(word in name_words(known)[:-1] for known in fresh) or bool(
+            self._snapshot.entities.begun_by(self._scope, word)
         )
 
     def relate(

@@ -42,8 +42,8 @@ def needed_memories(
     from ricordo.storage.candidates import CandidateQuery  # it needs numpy
 
     evidence: dict[int, tuple[str, ...]] = {}
-    facts = _without_others(snapshot, scope, prompt, stating(KNOWLEDGE), of_oneself=needs.of_oneself)
-    facts.sort(key=lambda node: not needs.warn_in(node.content))
+    stated = sorted(stating(KNOWLEDGE), key=lambda node: not needs.warn_in(node.content))
+    facts = _of_those_asked(snapshot, scope, prompt, stated, of_oneself=needs.of_oneself)
     said = stating(*ALL_EPISODES) if turns else []
     own = [node for node in said if node.role == "user" and _says_of_oneself(node.content, needs)]
     latest = sorted(own, key=lambda node: (node.event_time, node.key), reverse=True)
@@ -87,10 +87,10 @@ def _as_hits(
     return {key: as_own(hit, scope.owner) for key, hit in hits.items()}
 
 
-def _without_others(
+def _of_those_asked(
     snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Node], *, of_oneself: bool
 ) -> list[Node]:
-    """Return the needs that a prompt may be about.
+    """Return the needs that a prompt may be about, those of the people it names first.
 
     If it names people ("What shall I cook for Lena?") or asks for the user alone ("What can I take for a headache?"),
     those of other relatives are left out. Anybody without a known relation may be the user by name, so they stay.
@@ -100,9 +100,12 @@ def _without_others(
     if not subjects:
         return list(facts)
     relatives = [each for each in snapshot.entities.by_folded_names(scope, subjects) if each.relation]
-    asked = {each.id for each in snapshot.entities.by_key(scope, sorted(named))}
-    others = {folded_name(name) for each in relatives if each.id not in asked for name in (each.name, *each.aliases)}
-    return [node for node in facts if not node.about or not others.issuperset(map(folded_name, node.about))]
+    asked = snapshot.entities.by_key(scope, sorted(named))
+    ids = {each.id for each in asked}
+    others = {folded_name(name) for each in relatives if each.id not in ids for name in (each.name, *each.aliases)}
+    meant = {folded_name(name) for each in asked for name in (each.name, *each.aliases)}
+    kept = [node for node in facts if not node.about or not others.issuperset(map(folded_name, node.about))]
+    return sorted(kept, key=lambda node: meant.isdisjoint(map(folded_name, node.about)))
 
 
 def _says_of_oneself(text: str, needs: Needs) -> bool:

@@ -383,13 +383,22 @@ def prolonged(node: Node, *, at: datetime, zone: ZoneInfo) -> Node:
     return node if until is None or node.expires_at is None else replace(node, expires_at=max(until, node.expires_at))
 
 
+def is_over(node: Node, *, zone: ZoneInfo) -> bool:
+    """Return whether a new fact is about something that had already ended when it was learnt: "My sister is in Tokyo
+    this week", said in 2019.
+    """
+    ends = _ends(node, zone, said=node.event_time)
+    return node.expires_at is None and ends is not None and ends <= node.created_at
+
+
 def _until(node: Node, zone: ZoneInfo, *, said_at: datetime | None = None) -> datetime | None:
-    said = said_at or node.event_time
+    ends = _ends(node, zone, said=said_at or node.event_time)
+    return ends if ends is not None and ends > node.created_at else None
+
+
+def _ends(node: Node, zone: ZoneInfo, *, said: datetime) -> datetime | None:
     until = lifetime(node.content, said_at=to_ms(said), zone=zone)
-    if until is None:
-        return None
-    ends = from_ms(until) + max(timedelta(), node.valid_from - said)
-    return ends if ends > node.created_at else None
+    return None if until is None else from_ms(until) + max(timedelta(), node.valid_from - said)
 
 
 def _dated(node: Node, said_at: datetime, zone: ZoneInfo) -> Json:

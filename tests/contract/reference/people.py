@@ -112,12 +112,14 @@ class Entities(Group):
         ]
         return [pair for pair in pairs if pair[0] != pair[1]]
 
-    def has_longer_name(self, scope: Scope, word: str) -> bool:
+    def begun_by(self, scope: Scope, word: str) -> list[int]:
         sees, entities = self._sees(scope), self._state.tables["entities"]
-        return any(
-            sees(row) and row["folded"].startswith(f"{word} ") and is_known(entities[(row["entity"],)])
+        found = {
+            entities[(row["entity"],)]["merged_into"] or row["entity"]
             for row in self._state.all("aliases")
-        )
+            if sees(row) and row["folded"].startswith(f"{word} ") and is_known(entities[(row["entity"],)])
+        }
+        return sorted(found)[:2]
 
     def related_as(self, scope: Scope, predicate: str) -> tuple[Entity, ...]:
         targets = {relation.target for relation in self.open_relations(scope, predicate)}

@@ -149,9 +149,9 @@ class Entities(Group):
     all_names = asks("names_all", "scope", rows_as(KnownName._make))
     related_by = asks("related_by", "scope predicates", list)
 
-    def has_longer_name(self, scope: Scope, word: str) -> bool:
+    def begun_by(self, scope: Scope, word: str) -> list[int]:
         # "!" is the character after the space.
-        return bool(self._sql.rows("names_longer", self._sql.scoped(scope, first=f"{word} ", after=f"{word}!")))
+        return column(self._sql.rows("names_longer", self._sql.scoped(scope, first=f"{word} ", after=f"{word}!")))
 
     key_of = asks("entity_place", "id", first)
     subject_uses = asks("subjects_of_entity", "entity", rows_as(SubjectUse._make))

@@ -41,9 +41,10 @@ WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.predicate IN (SELE
   AND coalesce(o.merged_into, o.key) != coalesce(e.merged_into, e.key)
 
 -- name: names_longer
-SELECT 1 FROM aliases a JOIN entities e ON e.key = a.entity
+-- The current entities with a name of several words that begins with a word, at most two.
+SELECT DISTINCT coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
 WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.folded >= :first AND a.folded < :after
-  AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL) LIMIT 1
+  AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL) LIMIT 2
 
 -- name: names_any
 SELECT EXISTS (SELECT 1 FROM aliases WHERE space IN (SELECT value FROM json_each(:spaces)))
