@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -318,3 +319,42 @@ async def test_what_somebody_says_of_themselves_behind_an_introduction_is_learnt
     learnt = [each.content for each in (await memory.list(limit=10)).nodes if each.type != "episodic"]
     learnt.remove("My sister is in Oslo this week")
     assert [each.replace("Im ", "I'm ").startswith(fact or "?") for each in learnt] == [True] * (fact is not None)
+
+
+async def test_somebody_known_in_full_is_meant_by_the_first_name(memory: Any) -> None:
+    for text, speaker in [("I'm vegan and walnuts could kill me", "Priya Nair"), ("hi", "Tom Hale")]:
+        await memory.add(text, speaker=speaker, session="dinner")
+    await memory.end_session("dinner")
+    await memory.consolidate()
+    await memory.remember("My husband Declan is allergic to shellfish")
+    context = await memory.context("I want to invite Priya for dinner, what can I cook?")
+    assert context is not None
+    assert "walnuts" in context
+    assert "shellfish" not in context
+    await memory.add_entity("Priya Shah")
+    context = await memory.context("I want to invite Priya for dinner, what can I cook?")  # one of two
+    assert context is not None
+    assert "walnuts" in context
+    assert "shellfish" in context
+
+
+@pytest.mark.parametrize(
+    ("said", "years_ago", "kept"),
+    [
+        ("My sister is in Tokyo this week", 5, False),
+        ("Estoy embarazada", 3, False),
+        ("I live in Oslo", 5, True),
+        ("I'm allergic to penicillin", 5, True),
+        ("I'm pregnant", 0, True),
+    ],
+)
+async def test_what_was_over_when_a_message_arrived_is_no_fact(
+    memory: Any, clock: Any, said: str, years_ago: int, kept: bool
+) -> None:
+    at = datetime.fromtimestamp(clock.ms / 1_000, UTC) - timedelta(days=365 * years_ago)
+    await memory.add(said, at=at, session="old")
+    await memory.end_session("old")
+    await memory.consolidate()
+    facts = [each.content for each in (await memory.list(limit=10)).nodes if each.type != "episodic"]
+    assert facts == ([said] if kept else [])
+    assert (await memory.search(said)).ids
