@@ -2356,7 +2356,7 @@ class Memory:
         report = Report(findings=(*report.findings, *await self._opened.witnessed()))
         if self._notes is not None:
             await self._notes.settle()
-            report = Report(findings=(*report.findings, *self._notes.findings()))
+            report = Report(findings=(*report.findings, *await self._notes.findings()))
         return report
 
     async def rebuild_index(self, *, progress: Progress | None = None) -> int:

@@ -555,6 +555,8 @@ async def test_a_credential_in_a_note_stays_there_and_is_not_stored(vault: Path)
             each.detail for each in (await memory.doctor()).findings if each.check == "notes"
         )
     assert "- wifi password: hunter2swordfish\n" in note.read_text("utf-8")
+    async with opened(vault) as memory:  # another process says it, too
+        assert "line 1: it has a credential" in str((await memory.doctor()).findings)
     write(vault, "Me.md", note.read_text("utf-8").replace("Anna likes tea", "Anna's wifi password: violet2tractor"))
     async with opened(vault) as memory:
         assert await contents(memory) == ["Anna likes tea"]

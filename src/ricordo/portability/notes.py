@@ -224,8 +224,10 @@ class Notes:
                 return
             await asyncio.sleep(_PATIENCE_S / _TRIES)
 
-    def findings(self) -> tuple[Finding, ...]:
+    async def findings(self) -> tuple[Finding, ...]:
         """Return what `doctor` has to say about the notes."""
+        for name, problems in (await asyncio.to_thread(self._credentials)).items():
+            self._problems.setdefault(name, []).extend(each for each in problems if each not in self._problems[name])
         conflicts = [f"{name} line {line}" for name, line in sorted(self._conflicts.items()) if line]
         problems = [f"{name}: {each}" for name, listed in sorted(self._problems.items()) for each in listed]
         detail = plural(len(self._seen), "note")
@@ -238,6 +240,17 @@ class Notes:
             remedy = "save these notes as UTF-8 in an editor"
         is_whole = not conflicts and not any("UTF-8" in each for each in problems)
         return (Finding(check="notes", ok=is_whole, detail=detail, remedy="" if is_whole else remedy),)
+
+    def _credentials(self) -> dict[str, list[str]]:
+        """Return what an earlier process refused: the lines with a credential that belong to no memory."""
+        found: dict[str, list[str]] = {}
+        for name, seen in self._seen.items():
+            taken = {entry.said for entry in seen.entries}
+            with contextlib.suppress(UnicodeDecodeError):
+                for item in _parsed(_bytes_of(self._folder / name) or b"").items:
+                    if item.hash not in taken and (problem := self._refusal(item)):
+                        found.setdefault(name, []).append(f"line {item.first + 1}: {problem}")
+        return found
 
     async def after_erasure(self) -> None:
         """Remove erased text from the notes, and from the record of what they contain."""
@@ -514,8 +527,16 @@ class Notes:
 
     def _check_open(self, item: Item) -> None:
         """Raise InvalidError if a line has a credential: it would be replaced in a file that is its owner's."""
-        if kinds := removed(item.text, self._stored(item.text)):
-            raise InvalidError(f"it has a credential ({kinds}), so it is not stored, and stays in the note as it is")
+        if problem := self._refusal(item):
+            raise InvalidError(problem)
+
+    def _refusal(self, item: Item) -> str:
+        """Return why a line is not stored; "" if it may be."""
+        try:
+            kinds = removed(item.text, self._stored(item.text))
+        except InvalidError as error:
+            return error.message
+        return f"it has a credential ({kinds}), so it is not stored, and stays in the note as it is" if kinds else ""
 
     async def _typed_again(self, item: Item) -> Entry | None:
         """Return the entry of a line that was deleted earlier and says the same."""

@@ -266,14 +266,15 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
 
 
 def _group_of(found: Sequence[tuple[int, tuple[str, ...], str]]) -> str:
-    """Return the name of a group, by which its notices begin, the first of them before all messages; "" if none does.
+    """Return the name of a group, by which its notices begin; "" if none does. The first message is one of them.
 
-    It says nothing of its own, as somebody may who only shows pictures.
+    A group says nothing of its own, as somebody may who only shows pictures.
     """
     said = [(author(parts[7].strip("\u200e\u202a\u202c ")), text) for _, parts, text in found]
-    first = said[0][0] if said else ""
-    is_group = len({speaker for speaker, _ in said}) > 2
-    return first if is_group and all(_BY_PROGRAM.match(text) for speaker, text in said if speaker == first) else ""
+    if len({speaker for speaker, _ in said}) <= 2 or _whatsapp_text(said[0][1]) is not None:
+        return ""
+    first = said[0][0]
+    return first if all(_BY_PROGRAM.match(text) for speaker, text in said if speaker == first) else ""
 
 
 _CHAT_FILE = re.compile(
