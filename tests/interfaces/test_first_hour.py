@@ -218,6 +218,11 @@ def test_a_fact_that_may_be_out_of_date_is_marked(cli: Cli) -> None:
     assert told.index("perhaps out of date") > told.index(OLD_HOME)
     assert "ricordo review" in told
     assert f"newer: “{NEW_HOME}”" in cli("context", "Where does the user live?").out
+    answered = " ".join(cli("ask", "Where does the user live?").out.split())
+    assert "perhaps out of date" in answered or "contradict each other" in answered
+    cli("remember", "He dejado la carne, desde enero soy vegetariana")
+    cli("remember", "Vuelvo a comer carne, la matrona dice que tengo el hierro bajo")
+    assert "perhaps out of date, newer: “Vuelvo a comer carne" in " ".join(cli("ask", "Am I a vegetarian?").out.split())
 
 
 async def test_an_agent_sees_that_a_fact_may_be_out_of_date_and_can_decide(tmp_path: Path) -> None:

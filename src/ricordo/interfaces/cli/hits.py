@@ -58,10 +58,7 @@ def listing(out: Console, question: str, results: Results, *, left_out: int = 0)
         grid.add_row(str(number), dim(content(hit, frozenset()).plain) if is_below else content(hit, terms))
         grid.add_row("", dim(_circumstances(hit)))
         for newer in hit.doubted_by[:1]:
-            grid.add_row(
-                "",
-                Text(f"perhaps out of date, newer: “{one_line(newer.content, most=200)}” (ricordo review)", "yellow"),
-            )
+            grid.add_row("", _newer(newer.content))
         found = (f"{why}, probably not relevant", "dim") if is_below else (why, "cyan")
         grid.add_row("", Text.assemble(found, ("  " + safe(hit.handle), "dim")))
         if number < len(results.hits):
@@ -92,11 +89,18 @@ def answer(out: Console, question: str, answer: Answer) -> None:
     terms = frozenset(index_terms(question))
     for hit in sorted((hit for hit in answer.hits if hit.id in numbers), key=lambda hit: numbers[hit.id]):
         grid.add_row(str(numbers[hit.id]), content(hit, terms))
+        for newer in hit.doubted_by[:1]:
+            if newer.id not in numbers:
+                grid.add_row("", _newer(newer.content))
         grid.add_row("", dim(f"{_circumstances(hit)}  {safe(hit.handle)}"))
     out.print(grid)
     for open_pair in answer.contradictions:
         pair = " and ".join(str(numbers.get(id, handle_of(id))) for id in (open_pair.newer, open_pair.older))
         out.print(Text(f"{pair} contradict each other; `ricordo review` decides.", style="yellow"))
+
+
+def _newer(text: str) -> Text:
+    return Text(f"perhaps out of date, newer: “{one_line(text, most=200)}” (ricordo review)", "yellow")
 
 
 def content(hit: Hit, terms: frozenset[str]) -> Text:
