@@ -168,3 +168,9 @@ def test_inflected_forms_are_matched_by_their_base() -> None:
 def test_long_texts_cost_no_more_than_their_beginning() -> None:
     assert len(entities_named(["I met with Marta Solberg. " + "Word " * 200_000])) == 1
     assert entities_named(["A" * 1_000_000]) == ()
+
+
+def test_a_german_genitive_and_a_saint_are_nobody() -> None:
+    assert [each.name for each in entities_named(["Jules Handynummer ist die alte"])] == []
+    assert [each.name for each in entities_named(["Ich liege im Krankenhaus St. Georg"]) if each.type == "person"] == []
+    assert [each.name for each in entities_named(["Ich war gestern mit Jules Schwester bei Gudrun"])] == ["Gudrun"]

@@ -118,7 +118,9 @@ def given_names(languages: LanguageSet) -> Mapping[str, str]:
     """Return the given names of all languages, by how they are written in lower case, that are no words of these."""
     names = all_languages().words(lambda each: each.names.given)
     words = languages.words(lambda each: (*each.names.words, *each.names.also_words, *each.function_words))
-    return {each.lower(): each for each in names if each.lower() not in words}
+    # "Jules" is Jule's in German.
+    genitives = {f"{name}s" for each in languages if each.letters.has_capital_nouns for name in each.names.given}
+    return {each.lower(): each for each in names - genitives if each.lower() not in words}
 
 
 @cached()

@@ -31,7 +31,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _QUOTE = re.compile(r"[\"“”„«»]")
 
 
-_ALONE = re.compile(rf"(?<![\w@#/.’'&-]){_NAME}(?![\w@/&-]|\s+{_NAME}|\.\w)")
+_ALONE = re.compile(rf"(?<![\w@#/.’'&-])(?<!\bSt )(?<!\bSt\. )(?<!\b[Dd]a ){_NAME}(?![\w@/&-]|\s+{_NAME}|\.\w)")
 """A capitalised word before which no other one ends, and behind which none begins."""
 
 _CAPITALISED_BEFORE = re.compile(rf"{_NAME}\s\Z")

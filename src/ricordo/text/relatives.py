@@ -165,7 +165,7 @@ def _stated_in(text: str, words: Collection[str], forms: RelationForms) -> list[
         if any(word in lowered for word in words):
             sentence = _marked(forms.now.sub(_without_now, written), forms)
         if (sentence.mentions or (before is not None and before.mentions)) and not _is_plain(sentence.written, forms):
-            before, sentence = None, _last_clause(sentence, forms)
+            before, sentence = None, _outer_clause(sentence, forms)
             if not sentence.mentions:
                 continue
         found += [(told, written) for told in _told_in(sentence, before, forms)]
@@ -233,13 +233,16 @@ def _is_plain(written: str, forms: RelationForms) -> bool:
     return not (forms.fiction.search(written) or forms.past.search(written))
 
 
-def _last_clause(sentence: _Sentence, forms: RelationForms) -> _Sentence:
-    """Return the clause behind the last comma, if it begins with a mention and is about the present: "Mr Hale died, the
-    new landlady is Ann".
+def _outer_clause(sentence: _Sentence, forms: RelationForms) -> _Sentence:
+    """Return the clause behind the last comma or before the first one, if it begins with a mention and is about the
+    present: "Mr Hale died, the new landlady is Ann".
     """
-    clause = _marked(sentence.written.rpartition(", ")[2], forms)
-    is_own = clause.text[:1] in (ONE, BARE) and clause.written != sentence.written and _is_plain(clause.written, forms)
-    return clause if is_own else _Sentence("", "")
+    before, comma, _ = sentence.written.partition(", ")
+    for part in (sentence.written.rpartition(", ")[2], before) if comma else ():
+        clause = _marked(part, forms)
+        if clause.text[:1] in (ONE, BARE) and _is_plain(clause.written, forms):
+            return clause
+    return _Sentence("", "")
 
 
 def _told_in(sentence: _Sentence, before: _Sentence | None, forms: RelationForms) -> Iterator[_Told]:
