@@ -120,6 +120,11 @@ async def test_deeds_that_are_done_once_do_not_change_each_other(earlier: str, l
         ("Herr Brückner ist gestorben, die neue Vermieterin ist Katja Brückner", "landlady", "Katja Brückner"),
         ("le nouveau chef s'appelle Luc Morel", "boss", "Luc Morel"),
         ("ahora mi jefa es Puri", "boss", "Puri"),
+        ("mama heißt gudrun und wohnt in zwickau, papa ist 2019 gestorben", "mother", "Gudrun"),
+        ("my sister birgit works at the post office", "sister", "Birgit"),
+        ("mis hijas se llaman lucía y martina", "daughter", "Martina"),
+        ("мой брат саша живёт в Риге", "brother", "Саша"),
+        ("my doctor is dr silva", "doctor", "Silva"),
     ],
 )
 async def test_a_new_holder_of_a_relation_is_learnt(said: str, relation: str, name: str) -> None:
