@@ -363,3 +363,21 @@ async def test_what_was_over_when_a_message_arrived_is_no_fact(
     facts = [each.content for each in (await memory.list(limit=10)).nodes if each.type != "episodic"]
     assert facts == ([said] if kept else [])
     assert (await memory.search(said)).ids
+
+
+async def test_in_a_context_the_latest_medicine_stands_above_those_it_replaced(clock: Any) -> None:
+    doses = [
+        "nehme candesartan 8 mg morgens gegen den blutdruck",
+        "dr. seidel hat die dosis verdoppelt, jetzt 16 mg",
+        "dr. amsel stopped the candesartan, i take ramipril 5 mg instead",
+        "kein ramipril mehr, reizhusten, jetzt wieder candesartan 8mg",
+    ]
+    async with await Memory.open(":memory:", clock=clock) as memory:
+        for dose in doses:
+            await memory.remember(dose)
+            clock.ms += 200 * HOUR
+        await memory.settle()
+        context = await memory.context("what medicine do i take now?")
+        assert context is not None
+        lines = [line for line in context.splitlines() if line.startswith("- ")]
+        assert "reizhusten" in lines[0]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -305,7 +305,8 @@ async def brief(
     must = {hit.id for hit in needed.values()}
     found = [*(hit for hit in needed.values() if hit.id not in results.ids), *found]
     if results.intent != "when":
-        found.sort(key=lambda hit: hit.id not in must)
+        first = must | _newer_versions(found, must)
+        found.sort(key=lambda hit: hit.id not in first)
     found = _without_repetitions(found)
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()
@@ -324,6 +325,15 @@ async def brief(
         return block
     left = [(hit.id, _why_left(hit, hits, session)) for hit in found if hit.id not in block.ids]
     return _with_receipt(asking, request, block, found=found, left=[*left, *how.next_best], seen=how.seen)
+
+
+def _newer_versions(hits: Sequence[Hit], ids: Set[str]) -> set[str]:
+    """Return the hits that a search has moved up to right above some others, whose score they have then."""
+    found: set[str] = set()
+    for hit, below in reversed(list(pairwise(hits))):
+        if hit.score == below.score and (below.id in ids or below.id in found):
+            found.add(hit.id)
+    return found
 
 
 def _without_repetitions(hits: Sequence[Hit]) -> list[Hit]:
