@@ -349,6 +349,7 @@ async def test_somebody_known_in_full_is_meant_by_the_first_name(memory: Any) ->
         ("My sister is in Tokyo this week", 5, False),
         ("Estoy embarazada", 3, False),
         ("I live in Oslo", 5, True),
+        ("I stopped smoking last week", 5, True),
         ("I'm allergic to penicillin", 5, True),
         ("I'm pregnant", 0, True),
     ],

@@ -173,4 +173,5 @@ def test_long_texts_cost_no_more_than_their_beginning() -> None:
 def test_a_german_genitive_and_a_saint_are_nobody() -> None:
     assert [each.name for each in entities_named(["Jules Handynummer ist die alte"])] == []
     assert [each.name for each in entities_named(["Ich liege im Krankenhaus St. Georg"]) if each.type == "person"] == []
-    assert [each.name for each in entities_named(["Ich war gestern mit Jules Schwester bei Gudrun"])] == ["Gudrun"]
+    said = "Ich war gestern mit Jules Schwester und Andreas bei Gudrun"
+    assert [each.name for each in entities_named([said])] == ["Andreas", "Gudrun"]

@@ -343,7 +343,7 @@ class EntityResolver:
         word = folded_name(name)
         fresh = (known for each in self._new.values() for known in (each.name, *each.aliases))
         return any(word in name_words(known)[:-1] for known in fresh) or bool(
-            self._snapshot.entities.begun_by(self._scope, word)
+            self._snapshot.entities.begun_by(self._scope, [word])
         )
 
     def relate(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from itertools import islice
@@ -37,7 +37,7 @@ from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
 from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
 from ricordo.text.languages import Expressions, LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.languages.schema import Need
-from ricordo.text.names import entities_meant_by, folded_name, is_name_here, relations_in, runs_in, stems_of
+from ricordo.text.names import entities_meant_by, first_names_in, relations_in, runs_in, stems_of
 from ricordo.text.prompt_text import without_recalled
 from ricordo.text.tasks import asks_what_to_do
 
@@ -731,8 +731,10 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
         for run in runs_in(text):
             if those := [wholes[key] for key in entities_meant_by(run, known, text)]:
                 found.setdefault(frozenset(index_terms(run.written)), {}).update(dict.fromkeys(those))
-    for word in _first_names(text, found):
-        if len(those := snapshot.entities.begun_by(scope, folded_name(word))) == 1:
+    named = frozenset(term for terms in found for term in terms)
+    words = first_names_in(text)
+    for word, those in snapshot.entities.begun_by(scope, words).items() if words else ():
+        if len(those) == 1 and named.isdisjoint(index_terms(word)):
             found.setdefault(frozenset(index_terms(word)), {}).update(dict.fromkeys(those))
     for predicate in relations_in(text):
         if those := snapshot.graph.related(scope, predicate):
@@ -741,17 +743,6 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
     return tuple(
         _naming(snapshot, scope, terms, list(those)[:_ENTITIES]) for terms, those in islice(found.items(), _ENTITIES)
     )
-
-
-def _first_names(text: str, found: Collection[frozenset[str]]) -> list[str]:
-    """Return the capitalised words of a question that name nobody yet, and may be the first word of somebody's name."""
-    known = frozenset(term for terms in found for term in terms)
-    words = (run.written for run in runs_in(text) if run.is_capital and " " not in run.written)
-    return [
-        word
-        for word in words
-        if known.isdisjoint(index_terms(word)) and index_terms(word) and is_name_here(folded_name(word), text)
-    ][:_ENTITIES]
 
 
 def _naming(snapshot: Snapshot, scope: Scope, terms: frozenset[str], entities: Sequence[int]) -> Naming:

@@ -264,8 +264,8 @@ class Entities(Protocol):
     def related_by(self, scope: Scope, predicates: Sequence[str]) -> list[tuple[int, int]]:
         """Return the keys of two entities, source and target, for each open relation of some kinds, in no order."""
 
-    def begun_by(self, scope: Scope, word: str) -> list[int]:
-        """Return the entities with a folded name of several words that begins with `word`: two, if there are more."""
+    def begun_by(self, scope: Scope, words: Sequence[str]) -> dict[str, list[int]]:
+        """Return the people with a folded name of several words that begins with one of `words`, by that word."""
 
     def key_of(self, entity_id: str) -> int | None:
         """Return the key of an entity by its id, even if it was closed or merged; None if it does not exist."""

@@ -19,7 +19,7 @@ from ricordo.model import EndsBy, Json, Node
 from ricordo.text import passing
 from ricordo.text.analyzer import speaks_of_themselves
 from ricordo.text.canonical import canonical
-from ricordo.text.change import Cue, cues, things_said, topics
+from ricordo.text.change import Cue, cues, says_change, things_said, topics
 from ricordo.text.dates import DATES, local_time, midnight
 from ricordo.text.dates.resolution import DatedPhrase, dated_phrases, resolved_dates, speaks_of_past
 from ricordo.text.languages import (
@@ -385,10 +385,10 @@ def prolonged(node: Node, *, at: datetime, zone: ZoneInfo) -> Node:
 
 def is_over(node: Node, *, zone: ZoneInfo) -> bool:
     """Return whether a new fact is about something that had already ended when it was learnt: "My sister is in Tokyo
-    this week", said in 2019.
+    this week", said in 2019. What tells a change is not over: "I quit the gym yesterday".
     """
     ends = _ends(node, zone, said=node.event_time)
-    return node.expires_at is None and ends is not None and ends <= node.created_at
+    return node.expires_at is None and ends is not None and ends <= node.created_at and not says_change(node.content)
 
 
 def _until(node: Node, zone: ZoneInfo, *, said_at: datetime | None = None) -> datetime | None:

@@ -118,8 +118,9 @@ def given_names(languages: LanguageSet) -> Mapping[str, str]:
     """Return the given names of all languages, by how they are written in lower case, that are no words of these."""
     names = all_languages().words(lambda each: each.names.given)
     words = languages.words(lambda each: (*each.names.words, *each.names.also_words, *each.function_words))
-    # "Jules" is Jule's in German.
-    genitives = {f"{name}s" for each in languages if each.letters.has_capital_nouns for name in each.names.given}
+    # "Jules" is Jule's in German, Andreas not Andrea's.
+    own = languages.words(lambda each: each.names.given if each.letters.has_capital_nouns else ())
+    genitives = {f"{name}s" for name in own} - own
     return {each.lower(): each for each in names - genitives if each.lower() not in words}
 
 
@@ -289,6 +290,20 @@ def runs_in(text: str) -> tuple[Run, ...]:
             is_capital = is_capital and token.is_capital
             found.append(Run(key, written, is_capital, first.follows))
     return tuple(dict.fromkeys(found))
+
+
+def first_names_in(text: str) -> tuple[str, ...]:
+    """Return the capitalised words of a text, folded, that may be the first word of somebody's name.
+
+    >>> first_names_in("May I invite Priya for dinner?")
+    ('priya',)
+    """
+    runs = (run for run in runs_in(text) if run.is_capital and " " not in run.written)
+    words = dict.fromkeys(folded_name(run.written) for run in runs)
+    return tuple(word for word in words if len(word) >= _LEAST_CHARS and is_name_here(word, text))[:_MOST_FIRST_NAMES]
+
+
+_LEAST_CHARS, _MOST_FIRST_NAMES = 2, 12
 
 
 def candidates(texts: Iterable[str]) -> tuple[list[str], list[str]]:

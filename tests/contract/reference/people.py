@@ -112,14 +112,15 @@ class Entities(Group):
         ]
         return [pair for pair in pairs if pair[0] != pair[1]]
 
-    def begun_by(self, scope: Scope, word: str) -> list[int]:
+    def begun_by(self, scope: Scope, words: Sequence[str]) -> dict[str, list[int]]:
         sees, entities = self._sees(scope), self._state.tables["entities"]
-        found = {
-            entities[(row["entity"],)]["merged_into"] or row["entity"]
-            for row in self._state.all("aliases")
-            if sees(row) and row["folded"].startswith(f"{word} ") and is_known(entities[(row["entity"],)])
-        }
-        return sorted(found)[:2]
+        found: dict[str, list[int]] = {}
+        for row in self._state.all("aliases"):
+            entity = entities[(row["entity"],)]
+            first, blank, _ = row["folded"].partition(" ")
+            if sees(row) and blank and first in words and entity["type"] == "person" and is_known(entity):
+                found.setdefault(first, []).append(entity["merged_into"] or row["entity"])
+        return {word: sorted(set(keys)) for word, keys in found.items()}
 
     def related_as(self, scope: Scope, predicate: str) -> tuple[Entity, ...]:
         targets = {relation.target for relation in self.open_relations(scope, predicate)}

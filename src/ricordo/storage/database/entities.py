@@ -149,9 +149,11 @@ class Entities(Group):
     all_names = asks("names_all", "scope", rows_as(KnownName._make))
     related_by = asks("related_by", "scope predicates", list)
 
-    def begun_by(self, scope: Scope, word: str) -> list[int]:
-        # "!" is the character after the space.
-        return column(self._sql.rows("names_longer", self._sql.scoped(scope, first=f"{word} ", after=f"{word}!")))
+    def begun_by(self, scope: Scope, words: Sequence[str]) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for word, entity in self._sql.rows("names_longer", self._sql.scoped(scope, words=json.dumps(words))):
+            found.setdefault(word, []).append(entity)
+        return found
 
     key_of = asks("entity_place", "id", first)
     subject_uses = asks("subjects_of_entity", "entity", rows_as(SubjectUse._make))

@@ -27,7 +27,7 @@ from ricordo.storage.postgres.connection import OWN
 from ricordo.storage.postgres.words import reindex
 from ricordo.storage.protocol import Links
 from ricordo.storage.values import ClosedFact, Filter, Foreseen, LearntFact, has_operators, holds
-from ricordo.text.names import candidates, relations_in
+from ricordo.text.names import candidates, first_names_in, relations_in
 from ricordo.text.statement import statement_line
 
 T = TypeVar("T")
@@ -261,7 +261,9 @@ def _names(text: str, each: Sequence[int], spaces: str) -> list[Asked]:
     keys, sounds = map(json.dumps, candidates([text]))
     of_each = {"keys": keys, "sounds": sounds}
     of_all = {"space": each[0], "predicates": json.dumps(relations), "spaces": spaces, **of_each}
+    first = first_names_in(text)
     return [
+        *([("names_longer", {"spaces": spaces, "words": json.dumps(first)})] if first else []),
         *(("names_known", {"space": space, **of_each}) for space in each),
         *(("related_to_owner", {"space": each[0], "predicate": name, "spaces": spaces}) for name in relations),
         ("entities_named", {**of_all, "walk": ENTITY_WALK, "most": _NAMED_MOST}),

@@ -41,10 +41,12 @@ WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.predicate IN (SELE
   AND coalesce(o.merged_into, o.key) != coalesce(e.merged_into, e.key)
 
 -- name: names_longer
--- The current entities with a name of several words that begins with a word, at most two.
-SELECT DISTINCT coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
-WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND a.folded >= :first AND a.folded < :after
-  AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL) LIMIT 2
+-- The current people with a name of several words that begins with one of some words. "!" is the character after the
+-- space.
+SELECT DISTINCT w.value, coalesce(e.merged_into, e.key)
+FROM json_each(:words) w
+JOIN aliases a ON a.folded >= w.value || ' ' AND a.folded < w.value || '!' JOIN entities e ON e.key = a.entity
+WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND e.type = 'person' AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
 
 -- name: names_any
 SELECT EXISTS (SELECT 1 FROM aliases WHERE space IN (SELECT value FROM json_each(:spaces)))
