@@ -564,6 +564,10 @@ async def test_a_credential_in_a_note_stays_there_and_is_not_stored(vault: Path)
         assert await contents(memory) == ["Anna likes tea"]
     assert "violet2tractor" in note.read_text("utf-8")
     assert text_of(vault).count("Anna") == 1
+    async with opened(vault) as memory:
+        (tea,) = (await memory.list()).nodes
+        await memory.correct(tea.id, "Anna likes green tea")
+    assert "violet2tractor" in note.read_text("utf-8")
     write(vault, "Me.md", note.read_text("utf-8").replace("Anna's wifi password: violet2tractor", "Anna likes milk"))
     async with opened(vault) as memory:
         assert await contents(memory) == ["Anna likes milk"]

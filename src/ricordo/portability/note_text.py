@@ -224,15 +224,7 @@ def linked(text: str) -> tuple[str, ...]:
     return tuple(name for name in names if name and not _DAY.fullmatch(name))
 
 
-def written(
-    node: Node,
-    *,
-    prefix: str = "- ",
-    stem: str = "",
-    mark: str | None = None,
-    without: Collection[str] = (),
-    block: str = "",
-) -> str:
+def written(node: Node, *, prefix: str = "- ", stem: str = "", without: Collection[str] = (), block: str = "") -> str:
     """Return a memory as an item, on several lines if its text has several.
 
     Args:

@@ -706,6 +706,7 @@ class Notes:
 
     async def _rewrite(self, name: str, changed: Changed | None, nodes: Mapping[str, Node], placed: set[str]) -> bool:
         """Rewrite the lines of a note whose memories have changed, and keep every other line as it is."""
+        was_read = changed is None
         if changed is None:
             data = await asyncio.to_thread(_bytes_of, self._folder / name)
             stamp = _stamp_of(self._folder / name)
@@ -720,6 +721,11 @@ class Notes:
         for at, entry in changed.known.items():
             item = changed.note.items[at]
             node = nodes.get(entry.id) or await self._replacement(entry, nodes, placed)
+            if was_read and entry.said and item.hash != entry.said:  # it was refused, and stays as it is
+                if node is not None:
+                    placed.add(node.id)
+                    entries.append(Entry(entry.mark, node.id, entry.said, state_of(node), entry.was))
+                continue
             if node is None:
                 lines[item.first : item.end] = [None] * (item.end - item.first)
                 continue
