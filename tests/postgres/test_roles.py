@@ -77,7 +77,7 @@ async def test_without_roles_such_statements_show_canaries(where, tmp_path, monk
 
 async def test_a_role_sees_the_rows_of_the_caller_of_its_transaction_alone(memory, guarded):
     for scope in (ANNA, BOB):
-        await memory.scoped(scope).remember(f"{scope.owner} likes tea", about=["Tea"])
+        await memory.scoped(scope).remember(f"{scope.owner}_ likes tea", about=["Tea"])  # nobody's name
     tables = ("nodes", "commits", "entities", "subjects", "words", "traits", "shelves", "aliases", "embeddings")
     await memory.settle(600)
 
@@ -90,7 +90,7 @@ async def test_a_role_sees_the_rows_of_the_caller_of_its_transaction_alone(memor
             with connection.transaction():
                 connection.execute("SELECT see(%s, '')", (owner,))
                 assert set(counted(connection).values()) == {1}
-                assert connection.execute("SELECT content FROM live_nodes").fetchall() == [(f"{owner} likes tea",)]
+                assert connection.execute("SELECT content FROM live_nodes").fetchall() == [(f"{owner}_ likes tea",)]
         assert set(counted(connection).values()) == {0}
         with connection.transaction():
             connection.execute(f"SET LOCAL ROLE {server.UPKEEP}")

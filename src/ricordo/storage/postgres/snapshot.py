@@ -260,10 +260,10 @@ def _names(text: str, each: Sequence[int], spaces: str) -> list[Asked]:
     relations = sorted(relations_in(text))
     keys, sounds = map(json.dumps, candidates([text]))
     of_each = {"keys": keys, "sounds": sounds}
-    of_all = {"space": each[0], "predicates": json.dumps(relations), "spaces": spaces, **of_each}
-    first = first_names_in(text)
+    words = json.dumps(first_names_in(text))
+    of_all = {"space": each[0], "predicates": json.dumps(relations), "spaces": spaces, "words": words, **of_each}
     return [
-        *([("names_longer", {"spaces": spaces, "words": json.dumps(first)})] if first else []),
+        *([("names_longer", {"spaces": spaces, "words": words})] if words != "[]" else []),
         *(("names_known", {"space": space, **of_each}) for space in each),
         *(("related_to_owner", {"space": each[0], "predicate": name, "spaces": spaces}) for name in relations),
         ("entities_named", {**of_all, "walk": ENTITY_WALK, "most": _NAMED_MOST}),

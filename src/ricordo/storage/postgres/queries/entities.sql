@@ -88,6 +88,9 @@ SELECT named.whole, m.key, array_agg(near.key) FILTER (WHERE near.key IS NOT NUL
     WHERE a.space = ANY (ints(:spaces)) AND a.folded = ANY (texts(:keys))
     UNION SELECT coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
     WHERE a.space = ANY (ints(:spaces)) AND a.sound = ANY (texts(:sounds))
+    UNION SELECT coalesce(e.merged_into, e.key) FROM unnest(texts(:words)) AS w (value)
+    JOIN aliases a ON a.folded >= w.value || ' ' AND a.folded < w.value || '!' JOIN entities e ON e.key = a.entity
+    WHERE a.space = ANY (ints(:spaces)) AND e.type = 'person'
     UNION SELECT coalesce(o.merged_into, o.key) FROM relations r JOIN entities o ON o.key = r.target
     WHERE r.space = :space AND r.source IS NULL AND r.predicate = ANY (texts(:predicates)) AND r.closed_at IS NULL
     LIMIT :most) AS named
@@ -107,6 +110,9 @@ SELECT named.whole, m.key, array_agg(near.key) FILTER (WHERE near.key IS NOT NUL
     WHERE a.space = ANY (ints(:spaces)) AND a.folded = ANY (texts(:keys))
     UNION SELECT coalesce(e.merged_into, e.key) FROM aliases a JOIN entities e ON e.key = a.entity
     WHERE a.space = ANY (ints(:spaces)) AND a.sound = ANY (texts(:sounds))
+    UNION SELECT coalesce(e.merged_into, e.key) FROM unnest(texts(:words)) AS w (value)
+    JOIN aliases a ON a.folded >= w.value || ' ' AND a.folded < w.value || '!' JOIN entities e ON e.key = a.entity
+    WHERE a.space = ANY (ints(:spaces)) AND e.type = 'person'
     UNION SELECT coalesce(o.merged_into, o.key) FROM relations r JOIN entities o ON o.key = r.target
     WHERE r.space = :space AND r.source IS NULL AND r.predicate = ANY (texts(:predicates)) AND r.closed_at IS NULL
     LIMIT :most) AS named
