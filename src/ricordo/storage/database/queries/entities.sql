@@ -42,11 +42,12 @@ WHERE r.space IN (SELECT value FROM json_each(:spaces)) AND r.predicate IN (SELE
 
 -- name: names_longer
 -- The current people with a name of several words that begins with one of some words. "!" is the character after the
--- space.
+-- space. CROSS JOIN keeps the order: the aliases are looked up, not walked.
 SELECT DISTINCT w.value, coalesce(e.merged_into, e.key)
-FROM json_each(:words) w
-JOIN aliases a ON a.folded >= w.value || ' ' AND a.folded < w.value || '!' JOIN entities e ON e.key = a.entity
-WHERE a.space IN (SELECT value FROM json_each(:spaces)) AND e.type = 'person' AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
+FROM json_each(:spaces) s CROSS JOIN json_each(:words) w
+CROSS JOIN aliases a ON a.space = s.value AND a.folded >= w.value || ' ' AND a.folded < w.value || '!'
+CROSS JOIN entities e ON e.key = a.entity
+WHERE e.type = 'person' AND (e.closed_at IS NULL OR e.merged_into IS NOT NULL)
 
 -- name: names_any
 SELECT EXISTS (SELECT 1 FROM aliases WHERE space IN (SELECT value FROM json_each(:spaces)))
