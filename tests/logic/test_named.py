@@ -134,6 +134,10 @@ def test_ambiguous_names_create_no_entity(said: str) -> None:
         ("I love Taylor Swift", []),
         ("We sailed on Lake Victoria", []),
         ("mi wifi se llama luna", []),
+        ("ma soeur se marie en mai", []),
+        ("oggi c'è il sole", []),
+        ("la casa es mía", []),
+        ("we ate at nando's", []),
         ("mail me at tom@home.org", []),
     ],
 )

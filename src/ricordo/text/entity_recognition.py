@@ -299,8 +299,7 @@ def entities_named(texts: Sequence[str]) -> tuple[Named, ...]:
     >>> [(found.name, found.type) for found in entities_named(["Lunch with Mira Aldous. She is at Hollow Lab."])]
     [('Mira Aldous', 'person'), ('Hollow Lab', 'organization')]
     """
-    # In lower case, a word of any language is no name: "cacio e pepe".
-    texts = [without_denied_names(with_name_capitals(text, languages=all_languages())) for text in texts]
+    texts = [without_denied_names(with_name_capitals(text, is_of_relation=False)) for text in texts]
     seen: dict[str, list[tuple[int, _Sighting]]] = defaultdict(list)
     known = _known(_languages_of(texts))
     for place, text in enumerate(texts):

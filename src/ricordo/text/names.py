@@ -100,17 +100,25 @@ def split_title(name: str) -> tuple[frozenset[str], str]:
 _LOWER = re.compile(r"(?<![\w@#/.'’-])[^\W\d_]{3,}(?![\w@/-]|[.]\w)")
 
 
-def with_name_capitals(text: str, *, languages: LanguageSet | None = None) -> str:
+def with_name_capitals(text: str, *, is_of_relation: bool = True) -> str:
     """Return a text with capitals for the given names that it has in lower case, except those that are also words.
 
     Args:
-        languages: the languages whose words are no names; by default those of the text.
+        is_of_relation: whether only statements of relations are looked for. Elsewhere, a word of any language is no
+            name: people quote others, as in "cacio e pepe".
 
     >>> with_name_capitals("my sister birgit works with mark, not with tom")
     'my sister Birgit works with mark, not with Tom'
     """
-    names = given_names(languages or languages_of(text))
+    names = given_names(languages_of(text)) if is_of_relation else _unmistakable_names()
     return _LOWER.sub(lambda found: names.get(found.group(), found.group()), text)
+
+
+@cached()
+def _unmistakable_names() -> Mapping[str, str]:
+    languages = all_languages()
+    words = languages.words(lambda each: each.names.words_elsewhere)
+    return {lower: name for lower, name in given_names(languages).items() if lower not in words}
 
 
 @cached()

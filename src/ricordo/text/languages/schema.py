@@ -46,11 +46,12 @@ class Letters:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
     """Words around names, and the inflection of names. `given` are common given names, `words` those of any language
-    that are words of this one in lower case.
+    that are words of this one in lower case, `words_elsewhere` those of which this holds unless a relation is stated.
     """
 
     given: Words = ()
     words: Words = ()
+    words_elsewhere: Words = ()
     also_words: Words = ()
     not_names: Words = ()
     titles: Words = ()
