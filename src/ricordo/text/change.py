@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from itertools import dropwhile, islice, takewhile
 from math import exp
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
@@ -907,31 +906,27 @@ def outdated(facts: Mapping[K, Said], new: Said) -> dict[K, Succession]:
     contexts = by_words(texts, new[0])
     if len(facts) > 1:
         leader = max(contexts, key=lambda key: contexts[key]["lead"])
-        if later := _versions_of(leader, facts):
+        earlier, later = _versions_of(leader, facts)
+        if later:
             others = by_words({key: text for key, text in texts.items() if key != leader}, new[0])
             contexts |= {key: others[key] for key in later}
-        if earlier := _versions_before(leader, facts):
-            contexts[leader] = by_words({key: text for key, text in texts.items() if key not in earlier}, new[0])[
-                leader
-            ]
+        if earlier:
+            others = by_words({key: text for key, text in texts.items() if key not in earlier}, new[0])
+            contexts[leader] = others[leader]
     found = {key: succession(old, new, contexts[key]) for key, old in facts.items()}
     return {key: change for key, change in found.items() if change}
 
 
-def _versions_of(first: K, facts: Mapping[K, Said]) -> list[K]:
-    """Return the later facts that make a fact out of date; its words are compared first, because that is fast."""
-    topic = topics(facts[first][0])
-    later = islice(dropwhile(lambda key: key != first, facts), 1, None)
-    near = (key for key in later if _share(topic, topics(facts[key][0])) >= _SHARE_OF_A_VERSION)
-    return [key for key in near if outdated({first: facts[first]}, facts[key])]
-
-
-def _versions_before(last: K, facts: Mapping[K, Said]) -> list[K]:
-    """Return the earlier facts that a fact makes out of date."""
-    topic = topics(facts[last][0])
-    earlier = takewhile(lambda key: key != last, facts)
-    near = (key for key in earlier if _share(topic, topics(facts[key][0])) >= _SHARE_OF_A_VERSION)
-    return [key for key in near if outdated({key: facts[key]}, facts[last])]
+def _versions_of(one: K, facts: Mapping[K, Said]) -> tuple[list[K], list[K]]:
+    """Return the earlier facts that a fact makes out of date, and the later ones that make it out of date; the words of
+    all are compared first, because that is fast.
+    """
+    topic, keys = topics(facts[one][0]), list(facts)
+    near = [key for key in keys if key != one and _share(topic, topics(facts[key][0])) >= _SHARE_OF_A_VERSION]
+    place = keys.index(one)
+    earlier = [key for key in near if keys.index(key) < place and outdated({key: facts[key]}, facts[one])]
+    later = [key for key in near if keys.index(key) > place and outdated({one: facts[one]}, facts[key])]
+    return earlier, later
 
 
 def by_words(facts: Mapping[K, str], new: str) -> dict[K, dict[str, float]]:
