@@ -1447,6 +1447,7 @@ export interface ImportResult {
   named_before?: ImportSpeaker[];
   earlier?: number[];
   not_found?: string[];
+  completed?: number;
   redacted?: number;
   time_zone?: string;
   chat?: string;

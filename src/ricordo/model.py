@@ -1440,6 +1440,7 @@ class ImportReport:
             are: to take them as the owner's, undo that import and repeat it.
         earlier: the numbers of changes by which `undo` takes these imports back.
         not_found: the names given as the owner's that no speaker has.
+        completed: tasks known already that are done now, as their boxes are ticked in the file.
         redacted: credentials that were replaced in what was added. The setting `secrets` can keep them.
         time_zone: the time zone in which times without one were read; "" if there were none.
         chat: the chat or space whose members can read what was added; "" if only the owner can.
@@ -1466,6 +1467,7 @@ class ImportReport:
     named_before: tuple[ImportSpeaker, ...] = ()
     earlier: tuple[int, ...] = ()
     not_found: tuple[str, ...] = ()
+    completed: int = 0
     redacted: int = 0
     time_zone: str = ""
     chat: str = ""

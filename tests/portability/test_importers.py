@@ -360,6 +360,25 @@ async def test_only_a_box_or_a_heading_makes_a_task_of_a_note(tmp_path: Path) ->
     }
 
 
+async def test_a_box_ticked_since_the_last_import_ends_its_task_in_a_change_that_can_be_undone(tmp_path: Path) -> None:
+    note = tmp_path / "Jetty.md"
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        note.write_text("- [ ] Buy stamps\n- [ ] Buy tape\n")
+        await memory.import_(note)
+        note.write_text("- [x] Buy stamps\n- [ ] Buy tape\n")
+        tried = await memory.import_(note, dry_run=True)
+        report = await memory.import_(note)
+        assert (tried.completed, report.added, report.known, report.completed) == (1, 0, 2, 1)
+        assert await _done(memory) == {"Jetty: Buy stamps"}
+        assert (await memory.import_(note)).completed == 0
+        await memory.undo((await memory.log())[0].seq)
+        assert await _done(memory) == set()
+
+
+async def _done(memory: Memory) -> set[str]:
+    return {node.content for node in (await memory.list()).nodes if node.attributes.get("done")}
+
+
 async def test_headings_are_no_tags_and_rows_of_a_table_no_tasks(tmp_path: Path) -> None:
     (tmp_path / "Lab.md").write_text(
         "# Sunday 23 August\n\n## Done\n\n- Ran 6 km #sport\n\n## Tasks\n\n- Buy tape\n- [x] Sow\n\n"

@@ -43,6 +43,7 @@ from ricordo.text.analyzer import name_key
 from ricordo.text.names import SINGLE, predicate_of
 from ricordo.text.relations import stated_own_names
 from ricordo.text.sentences import plural
+from ricordo.text.tasks import is_done_task, is_open_task
 
 T = TypeVar("T", ImportedPerson, ImportedRelation, ImportedLink, Node)
 M = TypeVar("M", ImportedMessage, ImportedFact)
@@ -91,10 +92,13 @@ class ImportContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The result of a batch: how many records were added, how many existed already, and why others were refused."""
+    """The result of a batch: how many records were added, how many existed already, how many of these are tasks that
+    are done now, and why others were refused.
+    """
 
     added: int = 0
     known: int = 0
+    completed: int = 0
     redacted: int = 0
     refused: tuple[str, ...] = ()
 
@@ -108,11 +112,13 @@ class _Counts:
 
     added: Counter[str] = field(default_factory=Counter)
     known: Counter[str] = field(default_factory=Counter)
+    completed: int = 0
     redacted: int = 0
     refused: list[str] = field(default_factory=list)
 
     def add(self, kind: str, outcome: Outcome) -> None:
         self.added[kind] += outcome.added
+        self.completed += outcome.completed
         self.redacted += outcome.redacted
         self.known[kind] += outcome.known
         self.refused += outcome.refused
@@ -312,6 +318,7 @@ def _report(records: Records, counts: _Counts, *, zone: str) -> ImportReport:
         refused_count=len(refused),
         skipped=tuple(records.skipped),
         sessions=len({each.message.session for each in records.messages.values() if each.message.session}),
+        completed=counts.completed,
         redacted=counts.redacted,
         time_zone=zone if has_local else "",
     )
@@ -464,7 +471,17 @@ def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple
     if held:
         arrived = reviews.with_quarantine_reviews(tx, arrived, fresh, held, claimed=was.keys(), now=now)
     change = learnt.with_people(arrived.change)
-    return change, _outcome(tx, batch, fresh, change, context)
+    outcome = _outcome(tx, batch, fresh, change, context)
+    completed = _completed(tx, batch, context)
+    return replace(change, put=(*change.put, *completed)), replace(outcome, completed=len(completed))
+
+
+def _completed(tx: Snapshot, nodes: Sequence[Node], context: ImportContext) -> list[Node]:
+    """Return the stored open tasks whose boxes are ticked in the file now, as done."""
+    ticked = [node for node in nodes if is_done_task(node)]
+    stored = tx.together(*(partial(tx.nodes.get, context.scope, node.id) for node in ticked))
+    open_ = [node for node in stored if node is not None and node.is_live and is_open_task(node)]
+    return [replace(task, attributes={**task.attributes, "done": True}) for task in open_]
 
 
 def _as_live(node: Node) -> Node:

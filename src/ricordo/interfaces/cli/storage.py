@@ -494,6 +494,7 @@ def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
     is_plain = report.format in ("chat", "locomo") and not any(getattr(report, each) for each in kinds[1:])
     what = plural(report.added, "message") if is_plain else plural(report.added, "memory", "memories")
     known = f", {report.known:,} already known" if report.known else ""
+    known += f" (of these, {plural(report.completed, 'task')} done now)" if report.completed else ""
     sessions = f", {plural(report.sessions, 'conversation')}" if report.sessions else ""
     into = f" to {safe(report.chat)}, whose members can read them" if report.chat else ""
     out.print(Text(f"{what} {'would be added' if report.dry_run else 'added'}{into}{known}{sessions}."), soft_wrap=True)
