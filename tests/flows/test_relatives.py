@@ -191,6 +191,8 @@ async def test_a_laugh_takes_back_a_statement_but_no_name_in_passing(memory: Any
         ("My boss is Simon Archer", "Ines Duarte is my boss now", "my boss", "Ines Duarte"),
         ("My boss is Simon Archer", "Since May my boss is Ines Duarte", "my boss", "Ines Duarte"),
         ("My boss is Simon Archer", "Simon Archer retired, my boss is Ines Duarte", "my boss", "Ines Duarte"),
+        ("My boss is Simon Archer", "Simon Archer left, my new boss is Ines Duarte", "my boss", "Ines Duarte"),
+        ("Mi jefe es Diego Soto", "Diego Soto se fue, mi nuevo jefe es Pablo Ruiz", "mi jefe", "Pablo Ruiz"),
         ("Simon ist mein Chef", "Jetzt ist Ines Duarte mein Chef", "my boss", "Ines Duarte"),
         ("Мой начальник — Семён Гуров", "Мой начальник теперь Олег Белов", "мой начальник", "Олег Белов"),
         ("Мой начальник — Семён Гуров", "Олег Белов теперь мой начальник", "мой начальник", "Олег Белов"),
@@ -218,6 +220,7 @@ async def test_a_word_for_change_hides_no_new_holder_of_a_relation(
         "Ines Duarte war früher mein Chef, jetzt ist sie in Rom",
         "Ines Duarte ya no es mi jefe",
         "He left and said, my boss is Ines Duarte now",
+        "Tom wrote, my new boss is Ines Duarte",
     ],
 )
 async def test_a_word_for_change_makes_no_relation_of_a_doubt(memory: Any, text: str) -> None:

@@ -106,6 +106,7 @@ class RelationForms(StatementForms):
     now = pattern_of(lambda each: each.change.now, r"\s*(?:,\s*)?(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
     new = pattern_of(lambda each: each.relations.new, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
     ends = pattern_of(lambda each: each.change.ended, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
+    reported = _within(lambda each: each.change.reported)
     asking = pattern_of(lambda each: each.relations.asking, r"(?:{})\s*\Z", flags=re.IGNORECASE)
     asked_first = pattern_of(lambda each: each.relations.asking, r"\W*(?:{})(?!\w)", flags=re.IGNORECASE)
     joined = pattern_of(lambda each: each.entities.conjunctions, r"(?:,\s*)?\b(?:{})\s+|,\s*")

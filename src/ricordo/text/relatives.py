@@ -296,12 +296,16 @@ def _is_beside(found: re.Match[str], sentence: _Sentence, forms: RelationForms) 
 def _is_stated(found: re.Match[str], sentence: _Sentence, forms: RelationForms) -> bool:
     """Return whether a statement such as "my boss is Karen" is made without doubt, by the speaker."""
     before, behind = _before(found), found.string[found.end() :]
-    said = before + found.group()
-    if forms.doubtful.search(said) or forms.unsure.search(said) or forms.afterthoughts.search(behind, 0, _TAIL_CHARS):
+    said, is_change = before + found.group(), _is_of_change(before, found.group(), sentence, forms)
+    if (
+        forms.doubtful.search(found.group() if is_change else said)
+        or forms.unsure.search(said)
+        or forms.afterthoughts.search(behind, 0, _TAIL_CHARS)
+    ):
         return False
     if sentence.is_question and (before.strip() or len(behind.split()) < _TAIL_WORDS or not behind.startswith(",")):
         return False
-    return not before.strip() or _is_own_clause(before, found.group(), forms)
+    return not before.strip() or is_change or _is_own_clause(before, found.group(), forms)
 
 
 def _is_own_clause(before: str, clause: str, forms: RelationForms) -> bool:
@@ -314,6 +318,13 @@ def _is_own_clause(before: str, clause: str, forms: RelationForms) -> bool:
     if clause[0] == ";" or forms.ends.search(before):  # "Tom retired, my boss is Karen"
         return True
     return bool(forms.own_verbs.search(before)) or leaves_out_its_subject(before, forms.languages)
+
+
+def _is_of_change(before: str, clause: str, sentence: _Sentence, forms: RelationForms) -> bool:
+    """Return whether a clause tells who is new after what another one did: "Tom left, my new boss is Karen"."""
+    return (
+        clause[0] in ",;" and forms.new.search(sentence.written) is not None and forms.reported.search(before) is None
+    )
 
 
 # ---- pronouns
