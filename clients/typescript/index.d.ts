@@ -172,17 +172,6 @@ export interface Edge {
   evidence?: string[];
 }
 
-export interface Weak {
-  node: Node;
-  retention: number;
-  fades_at: string | null;
-  fading: "never" | "sinks" | "closes";
-  ends_at: string | null;
-  ends_by: "expiry" | "lifetime" | null;
-  leaves_at: string | null;
-  why: string;
-}
-
 export interface FieldChange {
   field: string;
   old: string;
@@ -208,6 +197,17 @@ export interface Review {
   commit?: number | null;
   settled?: Review[];
   opened?: Review[];
+}
+
+export interface Weak {
+  node: Node;
+  retention: number;
+  fades_at: string | null;
+  fading: "never" | "sinks" | "closes";
+  ends_at: string | null;
+  ends_by: "expiry" | "lifetime" | null;
+  leaves_at: string | null;
+  why: string;
 }
 
 export interface Fact {
@@ -679,6 +679,7 @@ export interface ExplainResult {
   ends_at?: string | null;
   ends_by?: "expiry" | "lifetime" | null;
   ends_why?: string;
+  reviews?: Review[];
 }
 
 export interface StatsParameters {

@@ -892,6 +892,7 @@ class Explanation:
         sources: the memories it was derived from.
         supersedes: the memories it replaced, latest first.
         superseded_by: the memories that replaced it, earliest first.
+        reviews: what is not decided about it and another fact, at most 20; () as of a past time.
         retention: how much of it is left, from 0 to 1.
         fades_at: when little of it is left; it then ranks lower or is closed, as `fading` says.
         ends_at: when it expires, by an explicit expiry or by the lifetime that follows from its text (`ends_by`).
@@ -912,6 +913,7 @@ class Explanation:
     ends_at: datetime | None = None
     ends_by: EndsBy | None = None
     ends_why: str = ""
+    reviews: tuple[Review, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -301,6 +301,7 @@ def _explanation(why: Explanation) -> str:
     lines += _titled(
         ("Based on:", why.sources), ("It replaced:", why.supersedes), ("It was replaced by:", why.superseded_by)
     )
+    lines += map(_review, why.reviews)
     fades = f", fades by {_day(why.fades_at)}" if why.fades_at else ""
     expires = f", expires {_day(why.ends_at)}" if why.ends_at else ""
     because = f" ({why.ends_why})" if why.ends_why else ""

@@ -22,6 +22,7 @@ from ricordo.model import (
     Node,
     Page,
     Profile,
+    Review,
     RowId,
     Scope,
     Version,
@@ -38,6 +39,8 @@ from ricordo.storage.groups import Ledger
 from ricordo.text.canonical import means_owner
 from ricordo.text.lifetimes import ends_by, ends_why
 from ricordo.text.names import likeness
+
+_MOST_REVIEWS = 20
 
 
 async def page(asking: Asking, request: Request, *, cursor: str | None) -> Page:
@@ -263,7 +266,13 @@ def explain(
         ends_at=node.expires_at,
         ends_by=ends_by(node, zone=zone),
         ends_why=ends_why(node, zone=zone),
+        reviews=() if snapshot.is_past else _undecided(snapshot, scope, node),
     )
+
+
+def _undecided(snapshot: Snapshot, scope: Scope, node: Node) -> tuple[Review, ...]:
+    found = snapshot.reviews.listed(scope, most=_MOST_REVIEWS, node=node.key)
+    return tuple(each for each in found if each.kind in ("conflict", "several", "same"))
 
 
 def _in_order(snapshot: Snapshot, scope: Scope, keys: Sequence[int]) -> tuple[Node, ...]:

@@ -289,11 +289,18 @@ def explanation(ctx: CommandContext, why: Explanation) -> None:
         if edge.type not in ("supersedes", "derived_from")
     ]
     memories = {name: _lines(getattr(why, name)) for name in ("sources", "supersedes", "superseded_by")}
+    undecided = "\n".join(_undecided(node, review) for review in why.reviews)
     derived = {"recorded": recorded, "made": made, "links": links, "mentions": why.mentions, **memories}
+    derived |= {"undecided": undecided}
     ctx.out.print(ctx.labelled(node, {**_derived(why, ctx.zone), **derived}))
     if len(why.versions) > 1:
         ctx.out.print()
         history(ctx, why.versions)
+
+
+def _undecided(node: Node, review: Review) -> str:
+    other, which = (review.newer, "newer") if review.newer.id != node.id else (review.older or review.newer, "older")
+    return f"{short_id(review.id)}  {which}: {one_line(other.content, most=100)}"
 
 
 def _lines(nodes: Sequence[Node]) -> str:
