@@ -82,6 +82,29 @@ async def test_a_chain_of_versions_is_walked_both_ways(store):
     assert sorted(pairs) == [(keys[1], keys[0]), (keys[2], keys[1])]
 
 
+async def test_what_was_replaced_is_found_by_its_words_with_its_newest_version(store):
+    older, newer, newest, other = facts = [
+        fact(text) for text in ("green tea at noon", "coffee at noon", "cocoa", "green tea was forgotten")
+    ]
+    theirs = [replace(fact(text), owner="eve") for text in ("green tea at noon", "milk")]
+    links = (supersedes(newer, older), supersedes(newest, newer), supersedes(theirs[1], theirs[0]))
+    await commit(store, add=tuple(facts))
+    await commit(store, add=tuple(theirs), link=links)
+    await commit(store, close=(replace(closing(theirs[0]), reason="superseded"), closing(other)))
+    await commit(store, close=tuple(replace(closing(node), reason="superseded") for node in (older, newer)))
+    key = (await store.read(lambda tx: tx.nodes.get(ME, newest.id))).key
+
+    async def holding(*words, most=9):
+        return await store.read(lambda tx: tx.nodes.replaced_holding(ME, words, most=most))
+
+    assert await holding("green", "tea", "noon") == [("green tea at noon", key), ("coffee at noon", key)]
+    assert await holding("noon") == [("coffee at noon", key), ("green tea at noon", key)]
+    assert await holding("green", "tea", "noon", most=1) == [("green tea at noon", key)]
+    assert await holding("cocoa") == await holding() == []
+    await commit(store, close=(closing(newest),))
+    assert await holding("noon") == []
+
+
 async def test_a_message_is_older_than_the_live_version_of_what_was_learnt_from_it(store):
     said = replace(fact("I was told so"), type="episodic")
     chain = [fact(f"version {number}") for number in range(3)]

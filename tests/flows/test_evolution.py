@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ricordo import ConflictError, Fact, InvalidError, NotFoundError, Scope
+from ricordo import ConflictError, Fact, InvalidError, Memory, NotFoundError, Scope
 from tests.flows.conftest import DAY, HandClock
 
 
@@ -400,3 +400,26 @@ async def test_a_correction_that_names_another_person_is_about_them(
 async def test_a_correction_that_says_he_is_about_the_same_person(memory: Any) -> None:
     fact = await memory.remember("Emil lives in Lisbon", about="Emil")
     assert (await memory.correct(fact.id, "He lives in Porto")).about == ("Emil",)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "question"),
+    [
+        ("prod runs on pelican", "pelican is gone, cormorant is the new box", "Which server does prod run on?"),
+        ("flyers are printed by Copytop for 340", "copytop is done, going with Blanc, 290", "Who prints the flyers?"),
+        ("за бэкенд отвечает том", "том больше не ведёт бэкенд, вместо него миша", "Кто сейчас отвечает за бэкенд?"),
+        ("Der Stand ist in Halle 4", "sie haben den Stand verlegt, jetzt die 11", "In welcher Halle ist unser Stand?"),
+    ],
+)
+async def test_what_replaced_a_fact_is_found_by_the_words_of_that_fact(older: str, newer: str, question: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for other in ("the demo is on october 9", "standup is on monday", "Kiwi writes the app", "офис на Лесной"):
+            await memory.remember(other)
+        was = await memory.remember(older, at="2026-10-01")
+        now = await memory.remember(newer)
+        asked = [each for each in await memory.review() if each.older and each.older.id == was.id]
+        assert [each.newer.id for each in asked] == [now.id]
+        await memory.resolve(asked[0].id, decision="replace")
+        assert (await memory.search(question)).ids[0] == now.id
+        assert newer in str(await memory.context(question))
+        assert newer not in str(await memory.context("What is the capital of France?"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, pairwise
@@ -316,7 +316,7 @@ async def brief(
             lambda snapshot: _extras(
                 snapshot, asking.scope, text, hits, keys, now=asking.now, is_of_people=is_of_people, needed=must
             ),
-            Foreseen(about=text),
+            Foreseen(about=text, names=_subjects(hit for hit in hits if hit.id not in must)),
         )
     drafts = drafted(hits, extras, session=session, now=asking.now, zone=asking.zone, owner=asking.scope.owner)
     block = assemble(drafts, budget=room, tokens=EstimatedTokens(), complexity=complexity)
@@ -469,10 +469,15 @@ def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit], keys: Mappin
     return {after[key]: node for key, node in replies.items() if node.id not in shown}
 
 
+def _subjects(hits: Iterable[Hit]) -> list[str]:
+    """Return the folded names of what the facts among some hits are about."""
+    return [folded_name(name) for hit in hits if hit.type != "episodic" for name in hit.about]
+
+
 def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit], *, now: int) -> tuple[Profile, ...]:
     """Return profiles of the entities that the prompt names, then of those the facts are about."""
     keys = [key for naming in namings(snapshot, scope, prompt) for key in naming.entities]
-    subjects = [folded_name(name) for hit in facts for name in hit.about]
+    subjects = _subjects(facts)
     named, about = snapshot.together(
         lambda: snapshot.entities.by_key(scope, keys),
         lambda: snapshot.entities.by_folded_names(scope, subjects) if subjects else [],

@@ -77,6 +77,7 @@ from ricordo.storage.authors import Author
 from ricordo.storage.candidates import (
     FINDERS,
     FOLLOWERS,
+    MOST_REPLACED,
     CandidateQuery,
     CandidateSet,
     DayTerms,
@@ -118,6 +119,8 @@ _WEIGHED = 2
 _WEIGHED_LEAST = 30
 # For a calibration prompt, which no caller waits for.
 _PATIENCE_S = 30.0
+_REPLACED_LEAST = 0.4
+"""A replaced fact leads to its successor if it holds so much of what the words of the question are worth."""
 _COMPARED = 6  # number of top results whose facts are compared with each other
 _ALIKE = 0.3  # cosine from which a newer fact is shown with an older one that a context shows
 _COMPARED_MESSAGES = 10  # the same for the messages of one conversation
@@ -202,9 +205,11 @@ def find(
     pool = pool_of(found, plan, named)
     short, ranking = _ranked(found, pool, plan)
     short = _with_asked(short, found, pool, ranking, plan)
-    keys, model = [each.key for each in short], next(iter(plan.vectors), 0)
+    replaced = _replaced_by_words(snapshot, plan, scope=scope, until=until)
+    keys, model = [*(each.key for each in short), *(newest for _, newest in replaced)], next(iter(plan.vectors), 0)
     known = _as_own(snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model), scope.owner)
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
+    weighed, held_before = _with_successors(weighed, known, found, plan, replaced=replaced)
     dated = _days_named(weighed, known, plan, zone)
     persons = () if pool is None else pool.persons
     weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan, persons=persons)
@@ -219,7 +224,7 @@ def find(
         links += _told(weighed, known)
         if query.with_leading:
             links += _nearest_newer(weighed[:_COMPARED], known, plan)
-        judged = _judged(pool, weighed, known, plan, links=links, sure=dated.keys() | held)
+        judged = _judged(pool, weighed, known, plan, links=links, sure=dated.keys() | held | held_before)
         if weighed and not judged.kept and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
@@ -438,6 +443,53 @@ def _with_changes(hits: Sequence[Ranked], known: Shortlist, query: Query) -> lis
             found.append(hit._replace(key=newest))
         found.append(hit)
     return found
+
+
+def _replaced_by_words(snapshot: Snapshot, plan: Plan, *, scope: Scope, until: float) -> list[tuple[str, int]]:
+    """Return the replaced facts that hold most words of the question, as (text, key of the newest version), best first:
+    a newer statement such as "pelican is gone, cormorant is the new box" need not hold the words by which the older one
+    was found.
+    """
+    is_of_now = KNOWLEDGE in plan.query.filter.shelves and not (plan.query.is_narrowed or plan.is_of_past)
+    if not is_of_now or plan.is_of_changes or not plan.terms or not snapshot.graph.kinds().versions:
+        return []
+    try:
+        return snapshot.until(until, lambda: snapshot.nodes.replaced_holding(scope, plan.looked_up, most=MOST_REPLACED))
+    except TimeoutError:
+        return []
+
+
+def _with_successors(
+    hits: Sequence[Ranked], known: Shortlist, found: CandidateSet, plan: Plan, *, replaced: Sequence[tuple[str, int]]
+) -> tuple[list[Ranked], Set[int]]:
+    """Put the newest versions of replaced facts before the hits that hold fewer words of the question than the replaced
+    ones did. Return the hits, and the keys of these versions.
+
+    Args:
+        replaced: (text, key of the newest version) of each replaced fact.
+    """
+    worths = {term: inverse_frequency(found.frequencies.get(term, 0), found.total) for term in plan.terms}
+
+    def worth(text: str) -> float:
+        held = {*index_terms(text)}
+        return sum(each for term, each in worths.items() if term in held)
+
+    put: dict[int, float] = {}
+    for text, newest in replaced:
+        node, of_old = known.nodes.get(newest), worth(text)
+        is_asked = node is not None and (not plan.query.filter.types or node.type in plan.query.filter.types)
+        if is_asked and of_old >= _REPLACED_LEAST * sum(worths.values()):
+            put[newest] = max(of_old, put.get(newest, 0.0))
+    ordered = list(hits)
+    for newest, of_old in put.items():
+        own = next((place for place, hit in enumerate(ordered) if hit.key == newest), len(ordered))
+        better = (hit.key in known.nodes and worth(known.nodes[hit.key].content) >= of_old for hit in ordered)
+        place = next((place for place, is_better in enumerate(better) if not is_better), own)
+        if place < own or own == len(ordered):
+            hit = ordered.pop(own) if own < len(ordered) else Ranked(key=newest, place=APART, score=0.0)
+            beside = ordered[min(place, len(ordered) - 1)].score if ordered else of_old / sum(worths.values())
+            ordered.insert(place, hit._replace(score=beside, moved=hit.moved + beside - hit.score))
+    return ordered, put.keys()
 
 
 def _days_named(hits: Sequence[Ranked], known: Shortlist, plan: Plan, zone: ZoneInfo) -> dict[int, date]:

@@ -30,6 +30,8 @@ FINDERS = ("words", "meaning", "time", "entity", "tasks", "days", "states")
 FOLLOWERS = ("causal", "associates")
 """Strategies that start from candidates of the others."""
 
+MOST_REPLACED = 8
+"""So many replaced facts that hold words of the question are read, to find what replaced them."""
 COMMON_SHARE, COMMON_LEAST = 0.01, 1_000
 """A word is common if more than this share of all memories contain it, and at least this many. Common words tell little
 and cost much: with a million memories, a query took 46 ms at a share of 5 %, 11 ms at 1 %."""

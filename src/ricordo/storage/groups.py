@@ -162,6 +162,11 @@ class Nodes(Protocol):
     def replaced(self, key: int) -> list[int]:
         """Return the nodes that a node replaced, directly or through others, the latest first."""
 
+    def replaced_holding(self, scope: Scope, terms: Sequence[str], *, most: int) -> list[tuple[str, int]]:
+        """Return the visible facts that were replaced and hold most of some index terms, as (text, key of the live
+        newest version): those with the most terms first, the latest first among equals.
+        """
+
     def replacing(self, key: int) -> list[int]:
         """Return the nodes that replaced a node, directly or through others, the earliest first."""
 

@@ -230,13 +230,15 @@ class Foreseen:
         terms: the index terms that the query looks up.
         interval: the span whose memories the query looks up, if it has no other conditions: [start, end) in Unix
             milliseconds.
-        first: what the query reads first, one statement each.
+        first: what the query reads first if something was written since, one statement each.
+        names: folded names of entities that the query reads.
     """
 
     about: str = ""
     terms: Sequence[str] = ()
     interval: tuple[int, int] | None = None
     first: Sequence[Callable[[Any], object]] = ()
+    names: Sequence[str] = ()
 
 
 NOTHING_FORESEEN = Foreseen()

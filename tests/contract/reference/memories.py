@@ -173,6 +173,15 @@ class Nodes(Group):
         steps = self._superseding(key, back=True)
         return sorted(steps.keys() - {key}, key=lambda node: (steps[node], -node))
 
+    def replaced_holding(self, scope: Scope, terms: Sequence[str], *, most: int) -> list[tuple[str, int]]:
+        spaces, asked = visible(self._state, scope), set(terms)
+        replaced = self._state.all(
+            "nodes", lambda row: row["space"] in spaces and row["shelf"] == "k" and row["closed_reason"] == "superseded"
+        )
+        held = [(len(asked & terms_of(row)), row["key"], row["content"]) for row in replaced]
+        best = sorted((each for each in held if each[0]), reverse=True)[:most]
+        return [(content, newest) for _, key, content in best if (newest := self.successor(key)) is not None]
+
     def replacing(self, key: int) -> list[int]:
         steps = self._superseding(key, back=False)
         return sorted(steps.keys() - {key}, key=lambda node: (steps[node], node))

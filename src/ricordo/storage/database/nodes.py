@@ -49,6 +49,12 @@ _STANDING = columns_of_node("type session")
 _NEIGHBOURS = 3
 
 
+def replaced_holding(spaces: Sequence[int], terms: Sequence[str], *, most: int) -> Asked:
+    """Return what asks for the replaced facts in some spaces that hold most of some index terms."""
+    matches = [matching([term], spaces, "k") for term in terms]
+    return "replaced_holding", {"matches": json.dumps(matches), "most": most}
+
+
 class LazyNodes(Mapping[int, Node]):
     """Nodes by key, each built from its row when first used: a search reads three times as many as it shows."""
 
@@ -231,6 +237,14 @@ class Nodes(Group):
         return {key: (content, who) for key, content, who in found}
 
     subjects = asks("subjects_of", "node", column)
+
+    def replaced_holding(self, scope: Scope, terms: Sequence[str], *, most: int) -> list[tuple[str, int]]:
+        spaces = self._sql.visible(scope)
+        rows = self._sql.rows(*replaced_holding(spaces, terms, most=most)) if terms and spaces else []
+        found: dict[int, tuple[str, int]] = {}
+        for key, content, newest in rows:
+            found.setdefault(key, (content, newest))
+        return list(found.values())
 
     def evidence(self, scope: Scope, nodes: Iterable[int]) -> dict[int, tuple[str, ...]]:
         found: dict[int, tuple[str, ...]] = {}

@@ -11,14 +11,22 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from ricordo.model import Scope
-from ricordo.storage.candidates import COMMON_LEAST, COMMON_SHARE, ENTITY_WALK, OF_A_TIME, CandidateQuery, CandidateSet
+from ricordo.storage.candidates import (
+    COMMON_LEAST,
+    COMMON_SHARE,
+    ENTITY_WALK,
+    MOST_REPLACED,
+    OF_A_TIME,
+    CandidateQuery,
+    CandidateSet,
+)
 from ricordo.storage.database import nodes as shared
 from ricordo.storage.database import runs, word_index
 from ricordo.storage.database.as_of import DatabasePastSnapshot, shadow_links
 from ricordo.storage.database.candidates import read_all_turns
 from ricordo.storage.database.embeddings import Corpus
 from ricordo.storage.database.erase import Erasure
-from ricordo.storage.database.nodes import during
+from ricordo.storage.database.nodes import during, replaced_holding
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import Asked, Row, Statements, Unchanged
 from ricordo.storage.database.turns import Keys, fetched_of
@@ -27,6 +35,7 @@ from ricordo.storage.postgres.connection import OWN
 from ricordo.storage.postgres.words import reindex
 from ricordo.storage.protocol import Links
 from ricordo.storage.values import ClosedFact, Filter, Foreseen, LearntFact, has_operators, holds
+from ricordo.text.analyzer import name_key
 from ricordo.text.names import candidates, first_names_in, relations_in
 from ricordo.text.statement import statement_line
 
@@ -339,11 +348,23 @@ class Caller:
         """Return what a search for some terms will ask, by default in the spaces that were searched last."""
         return [_words(spaces or json.dumps(self.spaces), self.shelves, terms)] if terms and self.shelves else []
 
+    def replaced(self, terms: Sequence[str]) -> list[Asked]:
+        """Return what a search for some terms will ask about facts that were replaced, in the spaces searched last."""
+        is_asked = terms and self.spaces and "k" in self.shelves
+        return [replaced_holding(self.spaces, terms, most=MOST_REPLACED)] if is_asked else []
+
     def within(self, interval: tuple[int, int] | None, spaces: str = "") -> list[Asked]:
         """Return what a search in a span will ask, by default in the spaces that were searched last."""
         if interval is None or not self.shelves:
             return []
         return [during(spaces or json.dumps(self.spaces), self.shelves, *interval, most=OF_A_TIME)]
+
+    def named(self, names: Sequence[str]) -> list[Asked]:
+        """Return what is asked to find entities by their folded names."""
+        if not names or not self.named_in:
+            return []
+        keys = json.dumps(list(dict.fromkeys(map(name_key, names))))
+        return [("names_like", {"spaces": self.named_in, "keys": keys, "sounds": "[]"})]
 
     def names_in(self, text: str) -> list[Asked]:
         """Return what is asked to find the entities that a text names."""

@@ -16,6 +16,22 @@ INSERT INTO nodes_fts (nodes_fts, rank) VALUES ('merge', :pages)
 SELECT group_concat(rowid) FROM (
   SELECT rowid FROM archive_fts WHERE archive_fts MATCH :match LIMIT :most)
 
+-- name: replaced_holding
+-- The replaced nodes that hold the most of some terms, with the live ends of their chains of versions, the furthest first.
+WITH RECURSIVE held (key, terms) AS (
+  SELECT n.key, count(*) FROM json_each(:matches) AS asked JOIN archive_fts ON archive_fts MATCH asked.value
+    JOIN nodes AS n ON n.key = archive_fts.rowid WHERE n.closed_reason = 'superseded'
+    GROUP BY n.key ORDER BY count(*) DESC, n.key DESC LIMIT :most
+),
+chain (start, node, depth) AS (
+  SELECT key, key, 0 FROM held
+  UNION
+  SELECT chain.start, e.source, chain.depth + 1 FROM chain JOIN edges e ON e.target = chain.node
+  WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL AND chain.depth < 100
+)
+SELECT held.key, old.content, newest.key FROM held JOIN nodes old ON old.key = held.key JOIN chain ON chain.start = held.key
+  JOIN live_nodes newest ON newest.key = chain.node ORDER BY held.terms DESC, held.key DESC, chain.depth DESC
+
 -- name: shelf_counts
 SELECT space, shelf, nodes, chars FROM shelves WHERE space IN (SELECT value FROM json_each(:spaces))
 

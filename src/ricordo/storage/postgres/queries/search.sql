@@ -44,6 +44,38 @@ SELECT closed_holders(:match, :most)
 SELECT string_agg(node::text, ',' ORDER BY node) FROM (
   SELECT node FROM words WHERE NOT is_live AND terms && quoted(:match) ORDER BY node LIMIT nullif(CAST(:most AS bigint), -1))
 
+-- name: replaced_holding
+-- The replaced nodes that hold the most of some terms, with the live ends of their chains of versions, the furthest first.
+WITH RECURSIVE held (key, terms) AS (
+  SELECT n.key, count(*) FROM unnest(texts(:matches)) AS asked (match),
+    LATERAL (SELECT node FROM words WHERE NOT is_live AND terms && quoted(asked.match)) held JOIN nodes AS n ON n.key = held.node
+    WHERE n.closed_reason = 'superseded' GROUP BY n.key ORDER BY count(*) DESC, n.key DESC LIMIT :most
+),
+chain (start, node, depth) AS (
+  SELECT key, key, 0 FROM held
+  UNION
+  SELECT chain.start, e.source, chain.depth + 1 FROM chain JOIN edges e ON e.target = chain.node
+  WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL AND chain.depth < 100
+)
+SELECT held.key, old.content, newest.key FROM held JOIN nodes old ON old.key = held.key JOIN chain ON chain.start = held.key
+  JOIN live_nodes newest ON newest.key = chain.node ORDER BY held.terms DESC, held.key DESC, chain.depth DESC
+
+-- name: replaced_holding_guarded
+-- The same under row-level security.
+WITH RECURSIVE held (key, terms) AS (
+  SELECT n.key, count(*) FROM unnest(texts(:matches)) AS asked (match),
+    LATERAL unnest(string_to_array(closed_holders(asked.match, -1), ',')::bigint[]) AS held (node) JOIN nodes AS n ON n.key = held.node
+    WHERE n.closed_reason = 'superseded' GROUP BY n.key ORDER BY count(*) DESC, n.key DESC LIMIT :most
+),
+chain (start, node, depth) AS (
+  SELECT key, key, 0 FROM held
+  UNION
+  SELECT chain.start, e.source, chain.depth + 1 FROM chain JOIN edges e ON e.target = chain.node
+  WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL AND chain.depth < 100
+)
+SELECT held.key, old.content, newest.key FROM held JOIN nodes old ON old.key = held.key JOIN chain ON chain.start = held.key
+  JOIN live_nodes newest ON newest.key = chain.node ORDER BY held.terms DESC, held.key DESC, chain.depth DESC
+
 -- name: shelf_counts
 SELECT space, shelf, nodes, chars FROM shelves WHERE space = ANY (ints(:spaces))
 
