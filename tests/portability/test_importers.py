@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import InvalidError, Memory, Node
+from ricordo import DeniedError, InvalidError, Memory, Node, Scope
 from ricordo.portability.importers.agents import CLIENTS
 from tests.portability.conftest import FILES, opened, told
 
@@ -373,6 +373,22 @@ async def test_a_box_ticked_since_the_last_import_ends_its_task_in_a_change_that
         assert (await memory.import_(note)).completed == 0
         await memory.undo((await memory.log())[0].seq)
         assert await _done(memory) == set()
+
+
+async def test_facts_of_a_shared_import_are_shared_and_need_the_right_to_write(tmp_path: Path) -> None:
+    (tmp_path / "Law.md").write_text("- The lawyer is Dr. Petra Hahn\n- The escrow account is at GLS bank\n")
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        keeper, writer, reader = (memory.scoped(Scope(owner=name, chat="team")) for name in ("katya", "misha", "boris"))
+        await keeper.create_space("team")
+        await keeper.set_member("team", "misha", "writer")
+        await keeper.set_member("team", "boris", "reader")
+        report = await keeper.import_(tmp_path / "Law.md")
+        assert (report.chat, report.added, len((await writer.list()).nodes)) == ("team", 2, 2)
+        assert (await keeper.import_(tmp_path / "Law.md")).known == 2
+        with pytest.raises(DeniedError):
+            await reader.import_(tmp_path / "Law.md")
+        alone = await keeper.import_(tmp_path / "Law.md", shared=False)
+        assert (alone.chat, alone.added, len((await writer.list()).nodes)) == ("", 2, 2)
 
 
 async def _done(memory: Memory) -> set[str]:

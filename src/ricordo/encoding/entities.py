@@ -227,10 +227,17 @@ class EntityResolver:
             self._stored[name] = self._snapshot.entities.named(self._scope, name)
         return self._stored[name]
 
+    def _of_own_space(self, found: Sequence[Entity]) -> list[Entity]:
+        """Return the entities of the space that is written to: it need not matter that another space knows the name."""
+        place = (self._scope.owner, "" if self._scope.owner else self._scope.chat or "")
+        return [each for each in found if (each.owner, each.chat) == place]
+
     def _known(self, name: str) -> Entity | None:
         if (new := self._new_names.get(tuple(name_words(name)))) is not None:
             return self._new[new]
         found = self._named_in_store(name)
+        if found.by == "same" and not found.is_clear and len(own := self._of_own_space(found.entities)) == 1:
+            return own[0]
         if found.by in ("same", "relation") and not found.is_clear:
             several = ", ".join(f"{entity.name} ({entity.id})" for entity in found.entities)
             raise InvalidError(f"about: {name!r} may be any of {several}", hint="give the name or the id")

@@ -249,12 +249,16 @@ def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tu
     facts = records.facts.values()
     episode = partial(_episode, context=context, is_complete=records.format == complete.NAME)
     messages = _made(records.messages.values(), episode, counts)
-    own = _made([each for each in facts if not each.in_chat], partial(_knowledge, context=context), counts)
-    group = _made([each for each in facts if each.in_chat], partial(_knowledge, context=chats), counts)
+    shared = {each.fact.id: bool(context.scope.chat) if each.in_chat is None else each.in_chat for each in facts}
+    own = _made([each for each in facts if not shared[each.fact.id]], partial(_knowledge, context=context), counts)
+    group = _made([each for each in facts if shared[each.fact.id]], partial(_knowledge, context=chats), counts)
+    is_of_group = bool(group) and not own
+    own_people = [each for each in records.people if each.relation or not is_of_group]
     introduced = _made(_own_names(records, context), partial(_knowledge, context=context), counts)
     return [
         *_batches("names", introduced, partial(_facts, context)),
-        *_batches("people", records.people, partial(_people, context)),
+        *_batches("people", own_people, partial(_people, context)),
+        *_batches("people", [each for each in records.people if each not in own_people], partial(_people, chats)),
         *_batches("messages", messages, partial(_messages, context)),
         *_batches("facts", own, partial(_facts, context)),
         *_batches("facts", group, partial(_facts, chats)),

@@ -75,7 +75,7 @@ class ImportedFact:
         at: when it was observed.
         ended: when it stopped being true in the world.
         closed: why the other memory had closed it; None if it had not.
-        in_chat: whether it belongs to the current chat rather than to a person.
+        in_chat: whether it belongs to the current chat rather than to a person; None if the source does not tell.
     """
 
     fact: Fact
@@ -85,7 +85,7 @@ class ImportedFact:
     ended: datetime | str | None = None
     score: float = 0.0
     decay_rate: float | None = None
-    in_chat: bool = False
+    in_chat: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
