@@ -408,6 +408,22 @@ def leaves_out_its_subject(text: str, languages: LanguageSet) -> bool:
     return _own_beginning(text, languages) != ""
 
 
+def shows_no_person(text: str) -> bool:
+    """Return whether a statement omits its subject, and neither its verb nor another word shows that it is the speaker.
+
+    >>> shows_no_person("Sold the car"), shows_no_person("Sold my car"), shows_no_person("Живу в Перми")
+    (True, False, False)
+    """
+    languages = languages_of(text)
+    beginning = _own_beginning(text, languages)
+    return _of_anybody(languages).fullmatch(beginning) is not None and not speaks_of_themselves(text)
+
+
+@cached()
+def _of_anybody(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.change.anybodys_beginnings)
+
+
 def _own_beginning(text: str, languages: LanguageSet) -> str:
     """Return the beginning of a statement that omits its subject, up to the verb; "" if it does not omit it."""
     begun = _own_beginnings(languages).match(text.lower())

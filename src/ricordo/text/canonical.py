@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ricordo.text.analyzer import index_terms, speaks_for_group, speaks_only_for_group
+from ricordo.text.analyzer import index_terms, shows_no_person, speaks_for_group, speaks_only_for_group
 from ricordo.text.change import topics
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.names import folded_name, relation_named, relation_words, same_name_key
@@ -156,10 +156,12 @@ def is_of_one_member(text: str) -> bool:
 
     >>> [is_of_one_member(text) for text in ("I live in Rome", "Mum hates carp", "The client is late", "Temos seguro")]
     [True, True, False, False]
+    >>> is_of_one_member("Ditched Stripe, going with Mollie")
+    False
     """
     said = in_first_person(text)
     is_own = topics(said).names_speaker or _bare_relative().match(said) is not None
-    return is_own and not speaks_for_group(said)
+    return is_own and not speaks_for_group(said) and not shows_no_person(said)
 
 
 @cached()

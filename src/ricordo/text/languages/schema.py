@@ -284,6 +284,7 @@ class Change:
         of_self: such groups that count only in what people say of themselves: "I am a teacher".
         not_same: phrases whose words do not belong to these groups: "moved the studio".
         own_beginnings: beginnings of statements that omit I or we: "Sold the car".
+        anybodys_beginnings: those of them whose verb shows no person.
         owner_before: prepositions before an owner ("у Риты").
         owner_ending: the ending of an owner that stands before the thing owned ("Emils Schloss").
         theirs: words for someone else's things: his, her, their.
@@ -310,6 +311,7 @@ class Change:
     of_self: Mapping[str, Words] = field(default_factory=dict)
     not_same: Patterns = ()
     own_beginnings: Patterns = ()
+    anybodys_beginnings: Patterns = ()
     owner_before: Words = ()
     owner_ending: str = ""
     theirs: Words = ()
