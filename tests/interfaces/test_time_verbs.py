@@ -57,6 +57,14 @@ def test_what_an_undo_took_back_with_others_is_reported_as_undone(cli: Cli) -> N
     assert "Undone: brings back" in cli("undo", "3").out
 
 
+def test_a_change_is_undone_although_a_later_one_needs_the_person_it_made(cli: Cli) -> None:
+    remembered(cli, "The user lives in Lisbon with his girlfriend Inês.")
+    remembered(cli, "Inês is vegetarian")
+    assert "keeps the person “Inês”" in cli("undo", "1").out
+    refused = cli("undo", "1")
+    assert (refused.status, "1 is already undone, by change 3" in refused.err) == (4, True), refused.err
+
+
 def test_the_log_shows_the_texts_that_memories_had(cli: Cli) -> None:
     node = remembered(cli, "My husband is called Tomas")
     remembered(cli, "My husband is called Tomas")

@@ -176,6 +176,15 @@ def test_any_beginning_or_end_of_an_id_names_it_with_or_without_dashes(cli: Cli)
         assert (refused.status, "unique beginning or end of at least 4" in refused.err) == (3, True)
 
 
+def test_an_id_is_known_as_answers_show_it(cli: Cli) -> None:
+    node = remembered(cli, "Likes oolong")
+    for shown in (f"[id:{node[-8:]}]", f"id:{node}", f"[{node[-8:]}]"):
+        assert cli("show", shown, "--json").json["content"] == "Likes oolong"
+    remembered(cli, "Likes oolong no longer")
+    (review,) = cli("review", "--json").json["reviews"]
+    assert cli("resolve", f"[review:{review['id'][-8:]}]", "keep both").status == 0
+
+
 def test_the_beginning_of_a_shown_id_is_enough(cli: Cli) -> None:
     for shown in ("bba6c222", "bba7c222", "d00d1234"):
         cli("remember", f"The boat {shown} is in the harbour", "--id", f"01a0c3f0-9c3a-7000-8123-4567{shown}")

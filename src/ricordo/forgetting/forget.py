@@ -419,13 +419,15 @@ def _refused(commit_or_run: int | str, lines: Sequence[str], later: tuple[int, .
 
 
 def _check_not_undone(snapshot: Snapshot, ledger: Ledger, asked: Iterable[int], commit_or_run: int | str) -> None:
-    """Raise ConflictError if an undo took every row of these commits back, and no later undo took that back.
+    """Raise ConflictError if an undo took every memory of these commits back, and no later undo took that back.
 
-    A change after the undo may have moved on from there, so the present state of the rows does not tell.
+    A change after the undo may have moved on from there, so the present state of the rows does not tell. What a commit
+    made beside its memories, such as a person, stays if a later one needs it.
     """
     by: set[int] = set()
     for commit in asked:
-        for row in ledger.touched(commit):
+        touched = ledger.touched(commit)
+        for row in [row for row in touched if row.table == "nodes"] or touched:
             undone = _undone_by(snapshot, ledger, row, commit)
             if undone is None:
                 return

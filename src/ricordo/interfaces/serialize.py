@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -459,6 +460,15 @@ def match_id(given: str, ids: Iterable[str], *, kind: str = "id") -> str | None:
     return found[0] if found else None
 
 
+_SHOWN_ID = re.compile(r"\s*\[?(?:id:|review:|run:)?(?P<id>[^\[\]]*)\]?\s*")
+
+
+def bare_id(given: str) -> str:
+    """Return an id without what answers put around it: "[id:f563b75b]", "review:f563b75b"."""
+    found = _SHOWN_ID.fullmatch(given)
+    return found["id"] if found else given
+
+
 async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = None) -> str:
     """Return the full id of a memory, given its full id, or a unique beginning or end of it. The id of a document is
     returned unchanged.
@@ -467,6 +477,7 @@ async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = No
         NotFoundError: There is no such memory.
         InvalidError: Several ids match.
     """
+    given = bare_id(given)
     try:
         return (await memory.get(given, as_of=as_of)).id
     except NotFoundError as error:
@@ -483,7 +494,7 @@ async def resolve_review_id(memory: Memory, given: str, *, kind: ReviewKind | No
     """Return the full id of an open review, given a part of it or of the id of what it holds in quarantine. An unknown
     id is returned unchanged; the memory reports the error.
     """
-    found = await memory.review(_LATEST, kind=kind)
+    given, found = bare_id(given), await memory.review(_LATEST, kind=kind)
     held = (each.newer.id for each in found if each.kind == "quarantine")
     return match_id(given, (each.id for each in found), kind="review") or match_id(given, held) or given
 
