@@ -733,6 +733,21 @@ def test_dateparser_is_imported_only_for_phrases_beyond_our_grammar():
         ("party on saturday 28", ["on saturday 28: 2026-11-28"]),  # today
         ("party on friday 31", []),
         ("am sonntag fahrräder gemietet", ["am sonntag: 2026-11-22"]),
+        ("Zahnarzt nächste Woche Mittwoch um 9", ["nächste Woche Mittwoch: 2026-12-02"]),
+        ("dentist wednesday next week", ["wednesday next week: 2026-12-02"]),
+        ("mercredi de la semaine prochaine, dentiste", ["mercredi de la semaine prochaine: 2026-12-02"]),
+        ("mercoledì della prossima settimana ho il dentista", ["mercoledì della prossima settimana: 2026-12-02"]),
+        ("в среду на следующей неделе к врачу", ["в среду на следующей неделе: 2026-12-02"]),
+        ("I met her on Friday of last week", ["on Friday of last week: 2026-11-20"]),
+        ("giovedì alle 10 dal dottore", ["giovedì: 2026-12-03"]),
+        ("Mittwoch um 9 Zahnarzt", ["Mittwoch: 2026-12-02"]),
+        ("quarta-feira vou jantar com o Tiago", ["quarta-feira: 2026-12-02"]),
+        ("dinner with Ana on wed", ["on wed: 2026-12-02"]),
+        ("lunch w Tom tmrw at 1", ["tmrw: 2026-11-29"]),
+        ("call the bank in a fortnight", ["in a fortnight: 2026-12-12"]),
+        ("standup is mon wed fri at 9:30", []),
+        ("gym mon and thu at 7", []),
+        ("mardi jeudi piscine", []),
     ],
 )
 def test_a_weekday_beside_a_date_is_the_same_day(text: str, named: list[str]) -> None:

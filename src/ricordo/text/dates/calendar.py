@@ -181,6 +181,10 @@ def resolve(point: Point, today: Today) -> Days | None:
         return _season(point, point.season, today)
     if point.year is not None:
         return _year(point.year, point.third)
+    if point.weekday is not None and point.unit is not None:  # Wednesday of last week
+        monday = today.date - timedelta(days=today.date.weekday())
+        is_of_week = UNITS[point.unit] == "week"
+        return one_day(monday + timedelta(days=point.weekday + 7 * (point.which or 0))) if is_of_week else None
     if point.weekday is not None:
         return _weekday(point.weekday, point.which, today)
     return _unit(point, today)

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple
 
 from ricordo.text.dates.calendar import (
@@ -40,7 +41,7 @@ from ricordo.text.dates.calendar import (
     resolve_through,
     shift,
 )
-from ricordo.text.languages import NEVER, LanguageSet, Lexicon, cached, languages_of, list_of, words_of
+from ricordo.text.languages import NEVER, LanguageSet, Lexicon, cached, languages_of, list_of, pattern_of, words_of
 
 
 class Token(NamedTuple):  # not a dataclass: a sentence has dozens of tokens, and these are created four times as fast
@@ -151,6 +152,8 @@ class Vocabulary(Lexicon):
         for mark, part in _FIGURES_OF.items():
             form = form.replace(mark, part)
         return rf"(?<![\w/.])(?:{form})(?![\w/]|[.,:]\w|-\d{{3}})" if form else ""
+
+    weekday_lists = pattern_of(lambda each: each.dates.weekday_lists, r"\b(?:{})\b")
 
     @cached_property
     def numeric(self) -> re.Pattern[str]:
@@ -281,6 +284,11 @@ _Rules = tuple[tuple[str, re.Pattern[str]], ...]
 _RULES: _Rules = tuple(
     (name, re.compile(pattern))
     for name, pattern in (
+        (
+            "point",
+            r"[ij]?h?(?P<point>W[oij]?h?(?:[ltnL]U|UL))",
+        ),  # Wednesday next week, mercredi de la semaine prochaine
+        ("point", r"[ij]?h?(?P<point>(?:[ltnL]U|UL),?[ij]?h?W)"),  # nächste Woche am Mittwoch
         ("numbered", rf"[ij]?h?(?P<point>W(?:,?h)?,?D)(?!\.?o?h?{_MONTH}|[-q&]h?D)"),  # Friday 18, Freitag, den 18.
         ("numbered", r"h(?P<point>D,h?W)"),  # the 16th, a Wednesday
         ("point", r"(?P<point>hU[be][ln]|h?U[be]R)"),  # the week before last, the day before yesterday
@@ -307,8 +315,8 @@ _ASKED_RULES: _Rules = (*_RULES, ("year", re.compile("(?P<point>Y)")))
 _ANCHOR = re.compile("[MWSUZGRYIJ]|lk|[iltnsbuecfEDohAqz&-]V|V[.,]?o?h?[DYltn&-]")
 _ALONE, _WITH_A_PERIOD = 1, 2  # values of habits
 _ENDS_OF_SENTENCES = frozenset(".!?\n")
-# "From Monday to Friday" is a habit more often than a date.
-_HABIT = re.compile("W[-&]h?W")
+# "From Monday to Friday", "mardi jeudi" is a habit more often than a date.
+_HABIT = re.compile("W[-&]?h?W")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,7 +394,7 @@ def find_days(
 
 def _tokens_of_time(text: str, languages: LanguageSet) -> list[Token]:
     """Return the words and punctuation marks of a text; none if it cannot name a time."""
-    if not mentions_time(text, languages=languages):
+    if not mentions_time(text, languages=languages) or vocabulary(languages).weekday_lists.search(text.lower()):
         return []
     tokens = tokenize(text, languages)
     kinds = "".join(token.kind for token in tokens)
@@ -450,6 +458,7 @@ def find_all_days(text: str, *, today: date, ahead: bool, languages: LanguageSet
 _HOURS = 24
 _WEEKS_OF_A_BARE_NUMBER = 5
 _WEEKS_OF_AN_ORDINAL = 9
+_WORDS_TO_AN_HOUR, _SHORT_WORD = 3, 4  # "a las 10"
 _ONE_SIDED = frozenset(("by", "since", "before", "after"))
 
 
@@ -457,13 +466,21 @@ def _is_safely_stated(match: _Match, found: re.Match[str], *, ahead: bool) -> bo
     """Accept "in a week", but neither "in the week" nor "a week from the shop"; accept "Dentist Friday 10am"."""
     tokens = match.tokens
     if match.rule == "weekday":
-        return match.after is None or match.after.kind != "x" or match.after.text[0].isdigit()
+        return match.after is None or match.after.kind != "x" or _goes_on_with_an_hour(match)
     if match.rule != "forward":
         return True
     if found["one"] and tokens[found.start("one")].text.lower() not in match.words.indefinite:
         return False
     is_now = match.matched[-1] != "x" or tokens[match.last - 1].text.lower() in match.words.now
     return ahead and is_now
+
+
+def _goes_on_with_an_hour(match: _Match) -> bool:
+    """Return whether a weekday is followed by "10am", by "at 9" or "a las 10", or by a verb in the future."""
+    following = match.tokens[match.last : match.last + _WORDS_TO_AN_HOUR]
+    words = list(takewhile(lambda token: token.text.isalpha() and len(token.text) <= _SHORT_WORD, following))
+    is_hour = len(words) < len(following) and following[len(words)].text[0].isdigit()
+    return is_hour or following[0].text.lower() in match.words.future
 
 
 def _forward(found: re.Match[str], tokens: list[Token], today: date) -> Days:

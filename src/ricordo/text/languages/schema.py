@@ -150,6 +150,7 @@ class Dates:
             are the figures of the day, the month and the year, in this order.
         mornings: words for "tomorrow" that also mean the morning: "mañana".
         hours: words after a number that make it a time of day: "Friday 9 am", "Freitag 18 Uhr".
+        weekday_lists: lists of short weekdays, which tell a habit: "mon wed fri".
         each_week: articles with which a weekday is every one: "los" in "los lunes".
         upcoming: questions about what is to come, without a day: "What is coming up?".
         yearly: what comes back every year, also if it is told with its year: "was born on 3 May 2015".
@@ -165,6 +166,7 @@ class Dates:
     present: Words = ()
     planned: Words = ()
     mornings: Words = ()
+    weekday_lists: Patterns = ()
     each_week: Words = ()
     loose: Words = ()
     now: Words = ()
