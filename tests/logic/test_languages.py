@@ -300,3 +300,22 @@ async def test_a_language_of_the_settings_is_read_when_a_store_is_opened(tmp_pat
             assert (await memory.get(old.id)).closed_reason == "superseded"
     finally:
         unregister("xv")
+
+
+@pytest.mark.parametrize(
+    ("note", "code"),
+    [
+        ("termin dr. amsel 9.12. um 10:15", "de"),
+        ("jules handynummer", "de"),
+        ("bolletta luce pagata", "it"),
+        ("rdv dentiste 9/12", "fr"),
+        ("cita dentista 9.12.", "es"),
+        ("reunião escola", "pt"),
+        ("dentist 9 dec 10am", "en"),
+        ("wifi pw: hase", "en"),
+        ("pizza margherita", "en"),
+        ("Maria Rossi", "en"),
+    ],
+)
+def test_a_note_of_a_few_words_shows_its_language(note: str, code: str) -> None:
+    assert [each.code for each in languages_of(note)] == [code]

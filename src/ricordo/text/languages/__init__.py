@@ -377,7 +377,7 @@ _PATTERN_WORD = re.compile(r"(?<![\\\w])[^\W\d_]{3,}(?![\w\[*+?{])")
 _FUNCTION_WORD, _OTHER_WORD = 3, 1
 # A language needs this score and two words, or one unambiguous word in a short text without default-language words.
 _LEAST = 3
-_SHORT_TEXT = range(3, 9)
+_SHORT_TEXT = range(2, 9)
 _CLEAR_CHARS = 4
 _SHORT_FORM = 4
 # The default language is also read if it has this score and half the score of the other language.
@@ -481,7 +481,7 @@ def _weight(word: str, language: Language) -> int:
         return 0
     if word in function_words_of(language):
         return _FUNCTION_WORD
-    if word in _ordinary(language) or not {word, word.casefold()}.isdisjoint(_characteristic_words(language)):
+    if word in _ordinary(language) or word in _everyday(language) or not {word, word.casefold()}.isdisjoint(_characteristic_words(language)):
         return _OTHER_WORD
     # An inflected form of a short word is more often a word of another language.
     is_form = len(word) > _SHORT_FORM and language.entities.word_forms and is_ordinary(word, language)
@@ -528,6 +528,11 @@ def is_ordinary(word: str, language: Language) -> bool:
 @cached()
 def _ordinary(language: Language) -> frozenset[str]:
     return frozenset(language.entities.ordinary)
+
+
+@cached()
+def _everyday(language: Language) -> frozenset[str]:
+    return frozenset(language.everyday)
 
 
 def bases_of(word: str, endings: Endings) -> list[str]:

@@ -689,6 +689,7 @@ class Language:
     is_default: bool = False
     stemmer: str = ""
     function_words: Words = ()
+    everyday: Words = ()
     name_particles: Words = ()
     letters: Letters = field(default_factory=Letters)
     names: Names = field(default_factory=Names)
