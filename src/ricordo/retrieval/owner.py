@@ -13,12 +13,12 @@ from ricordo.retrieval.hits import as_shown, with_doubts
 from ricordo.retrieval.query import KNOWLEDGE, states_need
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
-from ricordo.text.analyzer import speaks_only_for_group
-from ricordo.text.canonical import OWNER, canonical, is_of_one_speaker, owner_phrases
-from ricordo.text.categories import infer_category
+from ricordo.text.analyzer import leaves_out_its_subject, speaks_only_for_group
+from ricordo.text.canonical import OWNER, canonical, is_of_one_speaker, names_somebody_before_slot, owner_phrases
+from ricordo.text.categories import infer_category, is_of_fiction
 from ricordo.text.change import names_job
 from ricordo.text.filing import names_user
-from ricordo.text.languages import all_languages, cached
+from ricordo.text.languages import all_languages, cached, languages_of
 from ricordo.text.names import folded_name
 from ricordo.text.statement import subject_of
 
@@ -47,6 +47,8 @@ def rank(node: Node, names: Sequence[str]) -> int | None:
         return _TELLING.index(_ADDRESS)
     if states_need(content):
         return _TELLING.index(_NEED)
+    if is_of_fiction(content[:_LOOKED_AT]):
+        return None
     form = canonical(content)
     if not (is_own(content) or (is_of_owner and form.slot and _is_of_unnamed_speaker(form.said))):
         return _TELLING.index("preference") if node.category == "preference" and is_of_owner else None
@@ -67,7 +69,8 @@ def is_always_useful(node: Node, names: Sequence[str]) -> bool:
 
 
 def _is_of_unnamed_speaker(said: str) -> bool:
-    return subject_of(said) == () and not speaks_only_for_group(said)
+    is_of_another = names_somebody_before_slot(said) and not leaves_out_its_subject(said, languages_of(said))
+    return subject_of(said) == () and not speaks_only_for_group(said) and not is_of_another
 
 
 def _says_how_to_answer(text: str) -> bool:

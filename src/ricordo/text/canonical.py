@@ -197,12 +197,28 @@ def _folded_label(label: str) -> str:
     return " ".join(re.sub(r"[_\W]+", " ", fold_letters(label.casefold())).split())
 
 
-@cached(maxsize=4_096)
 def _slot_said(said: str) -> str:
+    return _slot_phrase(said)[0]
+
+
+@cached(maxsize=4_096)
+def _slot_phrase(said: str) -> tuple[str, int]:
+    """Return the slot of a statement and how many words stand before the phrase that shows it; ("", 0) without one."""
     words = f" {' '.join(statement(said).words)} "
     tables = [each.slots.said for each in languages_of(said)]
     known = ((name, phrase) for table in tables for name in table for phrase in table[name])
-    return next((name for name, phrase in known if f" {phrase} " in words), "")
+    found = ((name, words.find(f" {phrase} ")) for name, phrase in known)
+    return next(((name, len(words[:place].split())) for name, place in found if place >= 0), ("", 0))
+
+
+def names_somebody_before_slot(said: str) -> bool:
+    """Return whether words of content stand before the phrase that shows the slot of a statement.
+
+    >>> names_somebody_before_slot("Xmas party moved to the 18th"), names_somebody_before_slot("Married to Ann")
+    (True, False)
+    """
+    _, count = _slot_phrase(said)
+    return bool(content_words(" ".join(statement(said).words[:count])))
 
 
 def slot_words(slot: str, text: str) -> frozenset[tuple[str, ...]]:

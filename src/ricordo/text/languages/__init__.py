@@ -481,7 +481,11 @@ def _weight(word: str, language: Language) -> int:
         return 0
     if word in function_words_of(language):
         return _FUNCTION_WORD
-    if word in _ordinary(language) or word in _everyday(language) or not {word, word.casefold()}.isdisjoint(_characteristic_words(language)):
+    if (
+        word in _ordinary(language)
+        or word in _everyday(language)
+        or not {word, word.casefold()}.isdisjoint(_characteristic_words(language))
+    ):
         return _OTHER_WORD
     # An inflected form of a short word is more often a word of another language.
     is_form = len(word) > _SHORT_FORM and language.entities.word_forms and is_ordinary(word, language)
