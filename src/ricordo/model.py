@@ -1231,12 +1231,14 @@ class Restored:
     Attributes:
         returned: ids of memories that the replaced store had erased, and that the backup brought back; None if the
             replaced store cannot be read. Erase them again. Empty if no store was replaced.
+        scopes: by each of these ids, whose memory it is.
     """
 
     location: str
     report: Report
     kept: str | None = None
     returned: tuple[str, ...] | None = ()
+    scopes: Mapping[str, Scope] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

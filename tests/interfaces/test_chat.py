@@ -336,6 +336,7 @@ def test_without_a_model_what_it_is_told_to_remember_is_stored(cli: Cli) -> None
     told = cli("chat", "Please remember that I parked in row 7")
     assert "I parked in row 7" in told.out and told.status == 0
     assert [each["content"] for each in cli("list", "--json").json["nodes"]] == ["I parked in row 7"]
+    assert "Nothing in the memory answers" in cli("chat", "hi").out
     asked = cli("chat", "Do you remember where I parked?", "--json").json
     assert asked["turns"][0]["hits"][0]["content"] == "I parked in row 7"
     lines = b"/off-the-record\nremember that I am hungry\n/on-the-record\nMerk dir: Anna mag Tee\n"

@@ -16,7 +16,7 @@ from tests.storage.folders import everything, everything_of
 from tests.storage.histories import OPTIONS, HandClock, History
 from tests.storage.making import failing, raw, rows
 
-from ricordo import InvalidError, Memory, NotFoundError, StoreError, UnavailableError
+from ricordo import InvalidError, Memory, NotFoundError, Scope, StoreError, UnavailableError
 from ricordo.storage.database.schema import migrations
 from ricordo.sync import Memory as BlockingMemory
 
@@ -373,6 +373,22 @@ async def test_a_restore_names_the_erased_memories_that_it_brings_back(tmp_path,
             await memory.erase(id=each)
         assert [node.id for node in (await memory.list()).nodes] == [kept.id]
     assert (await Memory.restore_backup(copy, place(tmp_path, kind, "new"))).returned == ()
+
+
+async def test_a_restore_says_as_whom_each_memory_can_be_erased_again(tmp_path):
+    store, copy = place(tmp_path, "file"), place(tmp_path / "copies", "file", "copy")
+    async with Memory.open(store, **OPTIONS) as memory:
+        team, bob = (memory.scoped(each) for each in (Scope(owner="katya", chat="team"), Scope(owner="bob")))
+        await team.create_space("team")
+        shared, own = await team.remember("The printer is broken", shared=True), await bob.remember("I like tea")
+        await memory.backup(copy)
+        await team.erase(id=shared.id)
+        await bob.erase(id=own.id)
+    done = await Memory.restore_backup(copy, store, replace=True)
+    async with Memory.open(store, **OPTIONS) as memory:
+        for each in done.returned:
+            await memory.scoped(done.scopes[each]).erase(id=each)
+        assert (await memory.scoped(Scope(owner="katya", chat="team")).list()).nodes == ()
 
 
 async def test_a_restore_to_a_server_is_refused_and_leaves_nothing(tmp_path, monkeypatch):

@@ -145,7 +145,11 @@ _MEMORY_IDS = frozenset(
     ("get", "history", "explain", "correct", "update", "confirm", "reinforce", "demote", "forget", "restore", "erase")
 )
 """Methods whose `id` is the id of a memory."""
-_NOTHING = {"context": "Nothing in the memory matters for this prompt.", "brief": "Nothing relevant is remembered yet."}
+_NOTHING = {
+    "on_record": "Nothing is off the record now.",
+    "context": "Nothing in the memory matters for this prompt.",
+    "brief": "Nothing relevant is remembered yet.",
+}
 """What a model is told where there is nothing to tell it."""
 _REVIEW_IDS = {"resolve_many": "items", "approve": "ids", "refuse": "ids"}
 _RUN_IDS = {"run": "id", "accept": "run", "undo": "commit_or_run"}
@@ -212,7 +216,7 @@ class Dispatcher:
             else:
                 answer, left_out = without_tail(answer)
             return answer, results_as_text(answer, left_out=left_out)
-        if answer is None and capability.method in _NOTHING:
+        if not answer and capability.method in _NOTHING:
             return answer, _NOTHING[capability.method]
         is_filed = caller.chat is not None and capability.method in STORING
         return answer, stored_as_text(answer) if is_filed else as_text(answer)

@@ -20,7 +20,7 @@ from typing import Any
 import apsw
 
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, StoreError
-from ricordo.model import Backup, BackupFile, Finding, Report, Restored
+from ricordo.model import Backup, BackupFile, Finding, Report, Restored, Scope
 from ricordo.storage import faults
 from ricordo.storage.conversion import create_folder, replace_folder
 from ricordo.storage.database.connection import add_functions, connect, exclusive
@@ -29,7 +29,7 @@ from ricordo.storage.database.integrity import FINGERPRINT_KEY, id_fingerprint
 from ricordo.storage.database.maintenance import examine
 from ricordo.storage.database.schema import migrations, prepare
 from ricordo.storage.database.snapshot import DatabaseSnapshot, database_of
-from ricordo.storage.database.statements import as_set, column, sql
+from ricordo.storage.database.statements import as_set, sql
 from ricordo.storage.database.store import Options
 from ricordo.storage.database.word_index import space_postings
 from ricordo.storage.folder.index import FolderIndex
@@ -260,7 +260,7 @@ def restore_backup(
                 raise StoreError(f"{backup} is damaged: {failed.check}: {failed.detail}", hint=_OTHER_BACKUP)
             kept = free_path(path.with_name(f"{path.name}.replaced-{now:%Y%m%d-%H%M%S}")) if is_taken else None
             _become_another_device(trial)
-            ids = _ids_in(trial.copy, trial.is_folder, trial.key)
+            scopes = _scopes_in(trial.copy, trial.is_folder, trial.key)
             copy = _as_folder(trial, beside) if to_folder else trial.copy
             options = replace_fields(_OPTIONS, key=trial.key)
             faults.reached("restore: before naming")
@@ -270,8 +270,9 @@ def restore_backup(
                 _place_file(copy, path, kept, key)
     if kept is None:
         return Restored(location=str(path), report=trial.report)
-    returned = _erased_in(kept, ids, to_folder, key)
-    return Restored(location=str(path), report=trial.report, kept=str(kept), returned=returned)
+    returned = _erased_in(kept, scopes, to_folder, key)
+    again = {each: scopes[each] for each in returned or ()}
+    return Restored(location=str(path), report=trial.report, kept=str(kept), returned=returned, scopes=again)
 
 
 @contextlib.contextmanager
@@ -285,9 +286,10 @@ def _opened(path: Path, is_of_folder: bool, key: Key | None) -> Iterator[Databas
         yield DatabaseSnapshot(connection)
 
 
-def _ids_in(path: Path, is_of_folder: bool, key: Key | None) -> list[str]:
+def _scopes_in(path: Path, is_of_folder: bool, key: Key | None) -> dict[str, Scope]:
+    """Return, by the id of each memory, whose it is; of a shared space, one of its keepers."""
     with _opened(path, is_of_folder, key) as snapshot:
-        return column(snapshot.rows("backup_ids"))
+        return {id: Scope(owner=owner, chat=chat or None) for id, owner, chat in snapshot.rows("backup_ids")}
 
 
 def _erased_in(kept: Path, ids: Iterable[str], is_of_folder: bool, key: Key | None) -> tuple[str, ...] | None:

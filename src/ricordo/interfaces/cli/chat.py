@@ -12,6 +12,7 @@ import logging
 import queue
 import sys
 from collections.abc import Coroutine, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.text import Text
@@ -283,7 +284,9 @@ class _Chat:
         return self._run(self._store.search(text, limit=limit, trace=True))
 
     def _search(self, text: str) -> None:
-        results = self._found(text, 5)
+        results = self._run(self._store.search(text, limit=5, trace=True, judge=True))
+        if all(hit.is_relevant is False for hit in results.hits):  # "hi" asks for nothing
+            results = replace(results, hits=())
         self._listed = list(results.hits)
         self.turns.append({"text": text, "hits": results.hits})
         if not self._ctx.options.as_json:

@@ -114,13 +114,14 @@ class CommandContext:
     def chat(self) -> str | None:
         return self.options.chat or default_chat()
 
-    def command(self, words: str, *, chat: str | None = None) -> str:
+    def command(self, words: str, *, owner: str | None = None, chat: str | None = None) -> str:
         """Return a command to be shown, for the owner and chat of this one: "`ricordo undo 12 --owner bob`".
 
         Args:
+            owner: another owner.
             chat: another chat; "" for the owner's own memory.
         """
-        given = (("--owner", self.options.owner), ("--chat", self.options.chat if chat is None else chat))
+        given = (("--owner", owner or self.options.owner), ("--chat", self.options.chat if chat is None else chat))
         options = "".join(f" {name} {shlex.quote(value)}" for name, value in given if value)
         return f"`ricordo {words}{options}`"
 

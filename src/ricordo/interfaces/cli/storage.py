@@ -322,7 +322,9 @@ async def restore_backup(ctx: CommandContext, path: Path, replace: bool) -> Outp
         elif done.returned:
             count = plural(len(done.returned), "memory is back that was", "memories are back that were")
             out.print(Text(f"{count} erased for good. Erase each again:"))
-            out.print(Text("\n".join(f"  ricordo erase {each}" for each in done.returned)), soft_wrap=True)
+            whose = {each: (done.scopes[each].owner, done.scopes[each].chat or "") for each in done.returned}
+            again = (ctx.command(f"erase {each}", owner=owner, chat=chat) for each, (owner, chat) in whose.items())
+            out.print(Text("\n".join(f"  {each.strip('`')}" for each in again)), soft_wrap=True)
 
     returned = None if done.returned is None else list(done.returned)
     return Output(

@@ -91,8 +91,9 @@ WHERE (pagetype = 'internal' AND ncell = 0) OR pagetype NOT IN ('internal', 'lea
 SELECT key, content, space FROM live_nodes ORDER BY key DESC LIMIT 1
 
 -- name: backup_ids
--- The ids of all memories, to compare them with those erased in the store that a backup replaces.
-SELECT id FROM nodes ORDER BY key
+-- The ids of all memories, to compare them with those erased in the store that a backup replaces, and who may erase them.
+SELECT n.id, coalesce(nullif(s.owner, ''), (SELECT min(member) FROM members m WHERE m.space = s.key AND m.role = 'keeper'), ''), s.chat
+FROM nodes n JOIN spaces s ON s.key = n.space ORDER BY n.key
 
 -- name: backup_erased
 -- The fingerprints of the ids of erased memories.
