@@ -304,6 +304,22 @@ async def test_another_make_alone_changes_nothing(memory: Any, older: str, newer
     assert (await memory.remember(newer)).outdates == ()
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Inês is vegetarian", "Inês eats fish again btw"),
+        ("Tom is vegan", "Tom eats cheese again now"),
+        ("Anna ist Vegetarierin", "Anna isst wieder Fisch"),
+        ("Ana es vegetariana", "Ana come pescado otra vez"),
+        ("Marie est végétarienne", "Marie remange du poisson"),
+        ("Аня вегетарианка", "Аня снова ест рыбу"),
+    ],
+)
+async def test_what_somebody_eats_again_is_reviewed(memory: Any, older: str, newer: str) -> None:
+    await memory.remember(older)
+    assert [each.content for each in (await memory.remember(newer)).outdates] == [older]
+
+
 @pytest.mark.parametrize(("older", "newer"), TWO_DATES)
 async def test_two_events_of_one_kind_are_not_reviewed(memory: Any, older: str, newer: str) -> None:
     await memory.remember(older)
