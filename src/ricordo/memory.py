@@ -2276,7 +2276,7 @@ class Memory:
         if members and not role_allows(role, action):
             raise DeniedError(
                 f"this needs another role in the space {chat!r}: here you are {_HERE[role]}",
-                hint="ask one of its keepers; your own memory needs no role: leave the space out (a token without --chat)",
+                hint="ask one of its keepers; for your own memory, leave the space out: a token without --chat",
             )
 
     # ---- upkeep

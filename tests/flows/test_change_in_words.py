@@ -320,6 +320,36 @@ async def test_what_somebody_eats_again_is_reviewed(memory: Any, older: str, new
     assert [each.content for each in (await memory.remember(newer)).outdates] == [older]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I work at Farfetch", "I start at Feedzai on 2 November"),
+        ("I work at Farfetch", "starting at Feedzai on nov 2, fraud team"),
+        ("I work at Farfetch", "first day at Feedzai today!"),
+        ("The user works as a data analyst at Farfetch.", "The user starts at Feedzai on 2 November."),
+        ("Ich arbeite bei Siemens", "ich fange am 1. Juni bei Bosch an"),
+        ("Trabajo en Renfe", "empiezo en Iberia el 2 de noviembre"),
+        ("Je travaille chez Orange", "je commence chez Free lundi"),
+        ("Lavoro in Fiat", "inizio alla Ferrari lunedì"),
+        ("Trabalho na Vivo", "começo na Claro segunda"),
+        ("Работаю в Сбере", "со второго ноября выхожу в Яндекс"),
+    ],
+)
+async def test_who_starts_somewhere_has_a_new_job(memory: Any, older: str, newer: str) -> None:
+    old = await memory.remember(older, at="2026-01-01")
+    now = await memory.remember(newer)
+    assert [each.id for each in now.outdates] == [old.id]
+    assert (await memory.search(older)).ids[:2] == [now.id, old.id]
+
+
+@pytest.mark.parametrize(
+    "newer", ["my sister starts at Feedzai", "the show starts at Nine Elms", "first day at the gym"]
+)
+async def test_another_beginning_is_no_new_job(memory: Any, newer: str) -> None:
+    await memory.remember("I work at Farfetch")
+    assert (await memory.remember(newer)).outdates == ()
+
+
 @pytest.mark.parametrize(("older", "newer"), TWO_DATES)
 async def test_two_events_of_one_kind_are_not_reviewed(memory: Any, older: str, newer: str) -> None:
     await memory.remember(older)
@@ -830,10 +860,10 @@ async def test_a_fact_that_says_that_another_has_changed_comes_with_it_though_it
         await memory.remember(MAYA[0], attributes={"of": "work"})
         for fact in MAYA[1:]:
             await memory.remember(fact)
-        stored = await memory.remember("I quit Acme and started at Globex")
+        stored = await memory.remember("I quit Acme and went over to Globex")
         assert [each.content for each in stored.outdates] == ["I work for Acme"]
         found = await memory.search("Who do I work for?")
-        assert [hit.content for hit in found.hits[:2]] == ["I quit Acme and started at Globex", "I work for Acme"]
+        assert [hit.content for hit in found.hits[:2]] == ["I quit Acme and went over to Globex", "I work for Acme"]
         narrowed = await memory.search("Who do I work for?", where={"of": "work"})
         assert [hit.content for hit in narrowed.hits] == ["I work for Acme"]
         await memory.forget(stored.id)

@@ -26,10 +26,10 @@ from ricordo.text.canonical import (
     is_of_one_speaker,
     slot_words,
 )
-from ricordo.text.change import Said, Succession, are_dates_of_two, likelihood, outdated, tells_change, topics
+from ricordo.text.change import Said, Succession, are_dates_of_two, in_full, likelihood, outdated, tells_change, topics
 from ricordo.text.clauses import changes_a_clause, words_to_look_for
 from ricordo.text.headed import are_of_two_notes
-from ricordo.text.lifetimes import lasting
+from ricordo.text.lifetimes import expiring, lasting
 from ricordo.text.names import folded_name
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relations import ended_relations, stated_own_names
@@ -165,12 +165,12 @@ class _Arriving:
         return self._own_names[owner]
 
     def _by_owner(self, node: Node) -> Node:
-        return by_owner(node, self._names(node.owner))
+        return by_owner(_in_full(node), self._names(node.owner))
 
     def _said_by_owner(self, facts: Mapping[int, Said], owner: str) -> dict[int, Said]:
         names = self._names(owner)
         return {
-            key: (content if speaker else in_owners_words(content, names), speaker)
+            key: (in_full(content) if speaker else in_owners_words(in_full(content), names), speaker)
             for key, (content, speaker) in facts.items()
         }
 
@@ -228,7 +228,7 @@ class _Arriving:
 
     def _related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
         """Return the live facts related to a new one, the latest first."""
-        look = self._snapshot.nodes.near_statements
+        look, node = self._snapshot.nodes.near_statements, _in_full(node)
         subjects = _subjects(node, about)
         _, sharing, of_slots, *lines = self._snapshot.together(
             partial(self._names, node.owner),
@@ -323,7 +323,8 @@ class _Arriving:
     def _lasting(self, node: Node, olds: Sequence[Node]) -> Node:
         """Return a new fact, which lasts if it may make outdated what lasts, unless its expiry was given."""
         if node.id not in self._dated and any(old.expires_at is None and comes_after(node, old) for old in olds):
-            node = lasting(node)
+            is_state = in_full(node.content) != node.content  # "first day at Bosch today" is a job
+            node = expiring(node, None) if is_state and node.expires_at else lasting(node)
             self._alter(node)
         return node
 
@@ -376,6 +377,11 @@ def by_owner(node: Node, names: Sequence[str]) -> Node:
     own = {folded_name(name) for name in names}
     about = tuple(name for name in node.about if folded_name(name) not in own)
     return replace(node, content=in_owners_words(node.content, names), about=about)
+
+
+def _in_full(node: Node) -> Node:
+    full = in_full(node.content)
+    return node if full == node.content else replace(node, content=full)
 
 
 def in_owners_person(snapshot: Snapshot, *nodes: Node) -> list[Node]:

@@ -93,6 +93,7 @@ from ricordo.text.change import (
     asks_for,
     by_meaning,
     cues,
+    in_full,
     of_another,
     of_another_name,
     outdated,
@@ -434,7 +435,7 @@ def _with_changes(hits: Sequence[Ranked], known: Shortlist, query: Query) -> lis
     changes: dict[int, int] = {}
     for newer, older in known.versions:
         node = known.nodes.get(newer) if newer not in present else None
-        if node is not None and (not types or node.type in types) and says_change(node.content):
+        if node is not None and (not types or node.type in types) and says_change(in_full(node.content)):
             changes[older] = max(newer, changes.get(older, newer))
     found = list[Ranked]()
     for hit in hits:

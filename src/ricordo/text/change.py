@@ -1067,6 +1067,18 @@ def _by_likelihood(found: Succession) -> float:
     return found.likelihood
 
 
+@cached(maxsize=4_096)
+def in_full(text: str) -> str:
+    """Return a statement with the word that a short way to say it leaves out.
+
+    >>> in_full("I start at Bosch on Monday"), in_full("We start at nine")
+    ('I start work at Bosch on Monday', 'We start at nine')
+    """
+    for pattern, (full, *_) in languages_of(text[:MAX_CHARS]).endings(lambda each: each.change.in_full):
+        text = re.sub(pattern, full, text)
+    return text
+
+
 def things_said(text: str) -> list[str]:
     """Return the clauses of a statement that say something of their own; none if there is only one."""
     text = text[:MAX_CHARS]

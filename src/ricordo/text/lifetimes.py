@@ -385,10 +385,11 @@ def prolonged(node: Node, *, at: datetime, zone: ZoneInfo) -> Node:
 
 def is_over(node: Node, *, zone: ZoneInfo) -> bool:
     """Return whether a new fact is about something that had already ended when it was learnt: "My sister is in Tokyo
-    this week", said in 2019. What tells a change is not over: "I quit the gym yesterday".
+    this week", said in 2019. What tells a change is not over: "I quit the gym yesterday"; a pregnancy is.
     """
     ends = _ends(node, zone, said=node.event_time)
-    return node.expires_at is None and ends is not None and ends <= node.created_at and not says_change(node.content)
+    tells_change = says_change(node.content) and not _days_of_state(node.content)
+    return node.expires_at is None and ends is not None and ends <= node.created_at and not tells_change
 
 
 def _until(node: Node, zone: ZoneInfo, *, said_at: datetime | None = None) -> datetime | None:

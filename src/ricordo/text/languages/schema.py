@@ -290,6 +290,8 @@ class Change:
         owner_before: prepositions before an owner ("у Риты").
         owner_ending: the ending of an owner that stands before the thing owned ("Emils Schloss").
         theirs: words for someone else's things: his, her, their.
+        in_full: patterns of short ways to say a thing, and the same with the word that is meant: "I start at Bosch" is
+            "I start work at Bosch".
         companions: prepositions before a person who does something with the speaker: with.
         denials: further words that deny, besides those of `statements`: nobody, nothing.
         kin: further words for people by their relation to someone, in all their forms.
@@ -317,6 +319,7 @@ class Change:
     owner_before: Words = ()
     owner_ending: str = ""
     theirs: Words = ()
+    in_full: Endings = ()
     companions: Words = ()
     denials: Words = ()
     kin: Words = ()
