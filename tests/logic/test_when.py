@@ -747,6 +747,7 @@ def test_dateparser_is_imported_only_for_phrases_beyond_our_grammar():
         ("call the bank in a fortnight", ["in a fortnight: 2026-12-12"]),
         ("standup is mon wed fri at 9:30", []),
         ("gym mon and thu at 7", []),
+        ("gym Mon and Thu, dentist on Friday", ["on Friday: 2026-12-04"]),
         ("mardi jeudi piscine", []),
     ],
 )

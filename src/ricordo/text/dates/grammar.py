@@ -153,7 +153,7 @@ class Vocabulary(Lexicon):
             form = form.replace(mark, part)
         return rf"(?<![\w/.])(?:{form})(?![\w/]|[.,:]\w|-\d{{3}})" if form else ""
 
-    weekday_lists = pattern_of(lambda each: each.dates.weekday_lists, r"\b(?:{})\b")
+    weekday_lists = pattern_of(lambda each: each.dates.weekday_lists, r"\b(?:{})\b", flags=re.IGNORECASE)
 
     @cached_property
     def numeric(self) -> re.Pattern[str]:
@@ -394,8 +394,9 @@ def find_days(
 
 def _tokens_of_time(text: str, languages: LanguageSet) -> list[Token]:
     """Return the words and punctuation marks of a text; none if it cannot name a time."""
-    if not mentions_time(text, languages=languages) or vocabulary(languages).weekday_lists.search(text.lower()):
+    if not mentions_time(text, languages=languages):
         return []
+    text = vocabulary(languages).weekday_lists.sub(lambda found: " " * len(found.group()), text)
     tokens = tokenize(text, languages)
     kinds = "".join(token.kind for token in tokens)
     return tokens if _ANCHOR.search(kinds) and not _HABIT.search(kinds) else []
