@@ -455,7 +455,7 @@ def _replaced_by_words(snapshot: Snapshot, plan: Plan, *, scope: Scope, until: f
     if not is_of_now or plan.is_of_changes or not plan.terms or not snapshot.graph.kinds().versions:
         return []
     try:
-        return snapshot.until(until, lambda: snapshot.nodes.replaced_holding(scope, plan.looked_up, most=MOST_REPLACED))
+        return snapshot.until(until, lambda: snapshot.nodes.replaced_holding(scope, plan.terms, most=MOST_REPLACED))
     except TimeoutError:
         return []
 

@@ -561,6 +561,7 @@ async def _found(
     foreseen = Foreseen(
         about=plan.query.text,
         terms=plan.looked_up,
+        replaced=plan.terms,
         interval=plan.span if plan.query.filter == Filter(shelves=plan.query.filter.shelves) else None,
         first=asking.read_by_is_behind() if question.waits else (),
     )

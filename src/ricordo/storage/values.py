@@ -228,6 +228,7 @@ class Foreseen:
     Attributes:
         about: a text whose names the query looks up.
         terms: the index terms that the query looks up.
+        replaced: those by which it looks for replaced facts.
         interval: the span whose memories the query looks up, if it has no other conditions: [start, end) in Unix
             milliseconds.
         first: what the query reads first if something was written since, one statement each.
@@ -236,6 +237,7 @@ class Foreseen:
 
     about: str = ""
     terms: Sequence[str] = ()
+    replaced: Sequence[str] = ()
     interval: tuple[int, int] | None = None
     first: Sequence[Callable[[Any], object]] = ()
     names: Sequence[str] = ()

@@ -205,7 +205,7 @@ class PostgresReaders:
             caller, like = self._caller(scope)
             news = [*asked_by(foreseen.first), *self._cache.news(caller.spaces, caller.corpora)]
             ahead = [*caller.names_in(foreseen.about), *caller.within(foreseen.interval)]
-            ahead += [*caller.replaced(foreseen.terms), *caller.named(foreseen.names)]
+            ahead += [*caller.replaced(foreseen.replaced), *caller.named(foreseen.names)]
             if like:
                 ahead += [*like.anywhere(scope), *like.first_of(scope.owner, foreseen)]
             elif self._is_stale(scope):
