@@ -158,6 +158,15 @@ async def test_a_small_memory_is_briefed_whole(told: tuple[str, ...]) -> None:
         assert [each for each in told if each not in text] == []
 
 
+async def test_an_allergy_stands_before_any_number_of_doses() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        me = memory.scoped(Scope(owner="ann"))
+        await me.remember("The user is allergic to penicillin.")
+        for number in range(14):
+            await me.remember(f"The user takes {number + 2} mg of medicine {number} daily")
+        assert _section(await me.brief(), "Who").startswith("- The user is allergic to penicillin")
+
+
 async def test_things_that_move_and_stories_do_not_say_who_the_user_is() -> None:
     async with Memory.open(":memory:", embedder=None) as memory:
         me = memory.scoped(Scope(owner="ann"))

@@ -10,7 +10,7 @@ from ricordo.decay import belief
 from ricordo.errors import NotFoundError
 from ricordo.model import GUESSED_TYPE, SELF, Category, Entity, Node, Profile, Relation, Scope
 from ricordo.retrieval.hits import as_shown, with_doubts
-from ricordo.retrieval.query import KNOWLEDGE, states_need
+from ricordo.retrieval.query import KNOWLEDGE, states_danger, states_need
 from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import leaves_out_its_subject, speaks_only_for_group
@@ -22,11 +22,11 @@ from ricordo.text.languages import all_languages, cached, languages_of
 from ricordo.text.names import folded_name
 from ricordo.text.statement import subject_of
 
-_NAME, _ADDRESS, _NEED = "name", "address", "need"
+_NAME, _ADDRESS, _DANGER, _NEED = "name", "address", "danger", "need"
 _OF_A_PERSON: tuple[Category, ...] = ("identity", "relationship", "preference")
 _JOB = "occupation"
 _SLOTS = ("home", "employer", _JOB, "school", "spouse", "partner", "birthday", "age", "diet", "doctor")
-_TELLING = (_NAME, _ADDRESS, _NEED, *_SLOTS, *_OF_A_PERSON)
+_TELLING = (_NAME, _ADDRESS, _DANGER, _NEED, *_SLOTS, *_OF_A_PERSON)
 """What says who somebody is, the most telling first: slots and needs, then categories."""
 _ALWAYS_USEFUL = _TELLING.index(_JOB)
 """The last rank of what is useful in every conversation."""
@@ -46,7 +46,7 @@ def rank(node: Node, names: Sequence[str]) -> int | None:
     if is_of_owner and _says_how_to_answer(content):
         return _TELLING.index(_ADDRESS)
     if states_need(content):
-        return _TELLING.index(_NEED)
+        return _TELLING.index(_DANGER if states_danger(content) else _NEED)
     if is_of_fiction(content[:_LOOKED_AT]):
         return None
     form = canonical(content)

@@ -558,6 +558,20 @@ def states_need(fact: str) -> bool:
     return not frozenset().union(*(needs.stated for *_, needs in _needs())).isdisjoint(index_terms(fact))
 
 
+def states_danger(fact: str) -> bool:
+    """Return whether a fact states what matters for food and for medicine, such as an allergy: not a dose or a diet.
+
+    >>> [states_danger(fact) for fact in ("Mia is allergic to nuts", "Mia is a vegan", "Mia takes 5 mg of X")]
+    [True, False, False]
+    """
+    return not _dangers().isdisjoint(index_terms(fact))
+
+
+@cached()
+def _dangers() -> frozenset[str]:
+    return frozenset.intersection(*(frozenset(needs.stated) for topic, _, needs in _needs() if topic != "condition"))
+
+
 @cached(maxsize=1_024)
 def asks_for_the_present(question: str) -> bool:
     """Return whether a question asks for the present state.
