@@ -41,6 +41,12 @@ def test_a_question_is_not_remembered_as_a_fact(cli: Cli) -> None:
     assert cli("remember", "I asked where I parked").status == 0
 
 
+def test_a_wish_to_forget_is_not_remembered_as_a_fact(cli: Cli) -> None:
+    refused = cli("remember", "forget what I told you about the cat")
+    assert (refused.status, "content: it asks to forget something" in refused.err) == (2, True)
+    assert cli("list", "--json").json["nodes"] == []
+
+
 def test_the_default_store_is_created_on_first_use(cli: Cli) -> None:
     there = {"RICORDO_STORE": "", "XDG_DATA_HOME": str(cli.folder / "data"), "HOME": str(cli.folder)}
     assert cli.process("remember", "tea at five", **there).status == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ricordo.consolidation.plain_rules import plain_statements
-from ricordo.text.work import is_bare_question
+from ricordo.text.work import asks_to_forget, is_bare_question
 
 
 @pytest.mark.parametrize(
@@ -174,3 +174,35 @@ def test_a_text_of_questions_only_tells_nothing(question: str) -> None:
 )
 def test_what_tells_or_notes_something_is_no_bare_question(said: str) -> None:
     assert not is_bare_question(said)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "forget what i told you about the cat",
+        "please delete that thing about leaving my job",
+        "dont remember this: i cried at work",
+        "Off the record: my boss is an idiot",
+        "Vergiss bitte, was ich dir gesagt habe",
+        "Olvida lo que te dije del gato",
+        "Oublie ce que je t'ai dit",
+        "Dimentica quello che ti ho detto",
+        "Esquece o que eu te disse",
+        "Забудь, что я говорил про кота",
+    ],
+)
+def test_what_asks_to_forget_tells_nothing(asked: str) -> None:
+    assert asks_to_forget(asked)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I forget names",
+        "Delete the old branch before Friday",
+        "Never forget that I told Kim",
+        "Lösche freitags die Logs",
+    ],
+)
+def test_a_task_or_a_habit_does_not_ask_to_forget(said: str) -> None:
+    assert not asks_to_forget(said)

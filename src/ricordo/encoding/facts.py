@@ -32,7 +32,7 @@ from ricordo.text.categories import infer_category
 from ricordo.text.filing import names_user
 from ricordo.text.names import folded_name
 from ricordo.text.sentences import is_bare_credential, is_redacted
-from ricordo.text.work import is_bare_question
+from ricordo.text.work import asks_to_forget, is_bare_question
 from ricordo.trust import capped
 
 _CATEGORIES: frozenset[str] = frozenset(get_args(Category))
@@ -127,11 +127,16 @@ def twin_of(fact: Fact, node: Node, *, rules: TextRules) -> str | None:
 
 
 def check_is_told(content: str) -> None:
-    """Raise InvalidError if what a person or an agent asks to remember is only a question."""
+    """Raise InvalidError if what a person or an agent asks to remember is only a question, or asks to forget."""
     if is_bare_question(content):
         raise InvalidError(
             "content: a question states no fact",
             hint="ask it with `ask` or `search`, or state what is to be remembered: I asked where the car is",
+        )
+    if asks_to_forget(content):
+        raise InvalidError(
+            "content: it asks to forget something, so it is not stored",
+            hint="to forget a memory, search for it, and forget its id",
         )
 
 

@@ -84,6 +84,20 @@ def to_remember(sentence: str, languages: LanguageSet) -> str | None:
     return None
 
 
+def asks_to_forget(text: str) -> bool:
+    """Return whether a text asks to forget what was told, or not to remember what it says.
+
+    >>> [asks_to_forget(text) for text in ("Forget what I told you about it", "I forget names", "Delete it")]
+    [True, False, False]
+    """
+    return _unsaid(languages_of(text)).match(text.lower()) is not None
+
+
+@cached()
+def _unsaid(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.plain.unsaid, r"\s*(?:{})")
+
+
 _NOTED = re.compile(r"\w:\s|[\"«»“”„]")
 """What shows that a question is noted or quoted: "Open question: who pays?"."""
 

@@ -403,6 +403,7 @@ class PlainStatements:
     """Statements clear enough to be kept without a model.
 
     Attributes:
+        unsaid: beginnings of what asks to forget something that was told, or not to remember what follows.
         answering: lasting wishes about how the assistant answers.
         task: orders to work on a text or to play a part: what follows in the message tells nothing.
         life: what people say about their lives, themselves or their relatives: diets, moves, jobs, marriages, contacts,
@@ -418,6 +419,7 @@ class PlainStatements:
     remember: Patterns = ()
     commitment: Patterns = ()
     decision: Patterns = ()
+    unsaid: Patterns = ()
     answering: Patterns = ()
     preference: Patterns = ()
     opinion: Patterns = ()
