@@ -476,7 +476,8 @@ def _facts(context: ImportContext, batch: Sequence[Node], tx: Snapshot) -> tuple
         arrived = reviews.with_quarantine_reviews(tx, arrived, fresh, held, claimed=was.keys(), now=now)
     change = learnt.with_people(arrived.change)
     outcome = _outcome(tx, batch, fresh, change, context)
-    completed = _completed(tx, batch, context)
+    altered = {node.id for node in change.put}
+    completed = [task for task in _completed(tx, batch, context) if task.id not in altered]
     return replace(change, put=(*change.put, *completed)), replace(outcome, completed=len(completed))
 
 

@@ -15,7 +15,7 @@ from ricordo.storage import Snapshot
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import leaves_out_its_subject, speaks_only_for_group
 from ricordo.text.canonical import OWNER, canonical, is_of_one_speaker, names_somebody_before_slot, owner_phrases
-from ricordo.text.categories import infer_category, is_of_fiction
+from ricordo.text.categories import infer_category
 from ricordo.text.change import names_job
 from ricordo.text.filing import names_user
 from ricordo.text.languages import all_languages, cached, languages_of
@@ -47,8 +47,6 @@ def rank(node: Node, names: Sequence[str]) -> int | None:
         return _TELLING.index(_ADDRESS)
     if states_need(content):
         return _TELLING.index(_DANGER if states_danger(content) else _NEED)
-    if is_of_fiction(content[:_LOOKED_AT]):
-        return None
     form = canonical(content)
     if not (is_own(content) or (is_of_owner and form.slot and _is_of_unnamed_speaker(form.said))):
         return _TELLING.index("preference") if node.category == "preference" and is_of_owner else None

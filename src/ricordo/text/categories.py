@@ -19,7 +19,6 @@ in benchmarks/data/knowledge none is taken for an event, of 178 passing ones 145
 _CHANGED: frozenset[Cue] = frozenset(("no_longer", "ended", "replaced"))
 
 _OF_A_TIME: frozenset[Category] = frozenset(("event", "context"))
-_OF_SOMEBODY: frozenset[Category] = frozenset(("identity", "relationship"))
 
 # From the most to the least specific.
 _BY_RULE: tuple[Category, ...] = ("preference", "relationship", "event", "context", "identity")
@@ -39,8 +38,6 @@ def infer_category(content: str, *, may_be_task: bool = True) -> Category:
         return "task"
     languages = languages_of(start)
     for category, rule in _categories(languages):
-        if category in _OF_SOMEBODY and is_of_fiction(start):
-            continue
         if rule.search(start) and (category not in _OF_A_TIME or _is_of_a_time(start, is_by_weekday=False)):
             return category
         is_by_weekday = category == "event" and _weekday(languages).search(start) is not None
@@ -53,16 +50,6 @@ def infer_category(content: str, *, may_be_task: bool = True) -> Category:
 def _categories(languages: LanguageSet) -> tuple[tuple[Category, re.Pattern[str]], ...]:
     answering = languages.pattern(lambda each: each.plain.answering, flags=re.IGNORECASE)
     return ("preference", answering), *((name, _category(languages, name)) for name in _BY_RULE)
-
-
-def is_of_fiction(text: str) -> bool:
-    """Return whether a text tells a dream or a story: "I dreamt I lived in Tokyo" does not say who somebody is."""
-    return _fiction(languages_of(text)).search(text) is not None
-
-
-@cached()
-def _fiction(languages: LanguageSet) -> re.Pattern[str]:
-    return languages.pattern(lambda each: each.relations.fiction, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
 
 
 @cached()
