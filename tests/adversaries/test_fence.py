@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ricordo import Memory, Scope, Settings
@@ -57,6 +57,7 @@ def closes(text: str) -> bool:
     )
 
 
+@example(fence=END, before="/_", after="")
 @given(fences(), st.text(max_size=20), st.text(max_size=20))
 def test_no_form_of_the_closing_tag_is_left(fence: str, before: str, after: str) -> None:
     for out in (safe_line(f"{before} {fence} {after}"), safe_text(f"x {fence} y"), as_label(f"Tom {fence}")):

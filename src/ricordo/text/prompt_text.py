@@ -306,7 +306,7 @@ _MOST_LINE_CHARS = 4_000
 
 _BETWEEN = "[\u0300-\u036f\u20d0-\u20ff\ufe0e\ufe0f\u200c\u200d]*"
 _FENCE_NAME = re.compile(
-    r"(?:[^\w\s]\s{0,2}){0,8}"
+    r"(?:(?:[^\w\s]|_)\s{0,2}){0,8}"
     + (_BETWEEN + r"[\W_]{0,12}").join(_BETWEEN.join(word) for word in TAG.split("-"))
     + _BETWEEN
     + r"(?:\s{0,2}[^\w\s,.;!?]){0,4}"
