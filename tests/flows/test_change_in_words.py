@@ -384,6 +384,43 @@ async def test_a_change_told_about_the_value_is_reviewed(memory: Any, older: str
     assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I adopted a cat called Miso", "just kidding about the cat"),
+        ("I adopted a cat called Miso", "I don't actually have a cat"),
+        ("My rent is 950 euros", "I lied about the rent"),
+        ("The trip to Oslo is on 12 January", "the Oslo trip isn't happening"),
+        ("Ich habe eine Katze namens Miso", "das mit der Katze war nur ein Witz"),
+        ("Die Reise nach Oslo ist am 12. Januar", "Oslo fällt aus"),
+        ("Tengo un gato que se llama Miso", "era broma lo del gato"),
+        ("El viaje a Oslo es el 12 de enero", "al final no voy a Oslo"),
+        ("J'ai un chat qui s'appelle Miso", "je plaisantais pour le chat"),
+        ("Ho un gatto di nome Miso", "quella del gatto era uno scherzo"),
+        ("A viagem a Oslo é no dia 12 de janeiro", "a viagem a Oslo não vai acontecer"),
+        ("У меня есть кот Мисо", "про кота я пошутил"),
+    ],
+)
+async def test_what_was_a_joke_or_does_not_take_place_is_reviewed(memory: Any, older: str, newer: str) -> None:
+    old = await memory.remember(older)
+    assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I adopted a cat called Miso", "I'm not kidding about the cat"),
+        ("I adopted a cat called Miso", "Tom told me a joke about a cat"),
+        ("I have a cat called Miso", "the cat is not going to the vet after all"),
+        ("I work at Bosch", "I never worked at Siemens"),
+        ("El viaje a Oslo es el 12 de enero", "al final no compré la maleta para el viaje a Oslo"),
+        ("Ho un gatto di nome Miso", "alla fine non ho portato il gatto dal veterinario"),
+    ],
+)
+def test_a_joke_or_another_denial_takes_nothing_back(older: str, newer: str) -> None:
+    assert not outdated({0: (older, None)}, (newer, None))
+
+
 @pytest.mark.parametrize(("older", "newer", "question"), CHANGES)
 async def test_the_newer_statement_comes_first_and_the_older_one_is_closed_or_in_review(
     memory: Any, older: str, newer: str, question: str

@@ -183,6 +183,7 @@ def test_what_tells_or_notes_something_is_no_bare_question(said: str) -> None:
         "please delete that thing about leaving my job",
         "dont remember this: i cried at work",
         "Off the record: my boss is an idiot",
+        "scratch what I said about my boss",
         "Vergiss bitte, was ich dir gesagt habe",
         "Olvida lo que te dije del gato",
         "Oublie ce que je t'ai dit",
@@ -201,6 +202,7 @@ def test_what_asks_to_forget_tells_nothing(asked: str) -> None:
         "I forget names",
         "Delete the old branch before Friday",
         "Never forget that I told Kim",
+        "Scratch the car and you pay",
         "Lösche freitags die Logs",
     ],
 )

@@ -620,6 +620,11 @@ def _expressions(languages: LanguageSet) -> Expressions[Cue]:
 
 
 @cached()
+def _taken_back(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.change.taken_back, r"(?<!\w)(?:{})(?!\w)")
+
+
+@cached()
 def _state(languages: LanguageSet) -> re.Pattern[str]:
     """Return the pattern of predicates that describe a state: "is married to", "died in"."""
     return languages.pattern(lambda each: (*each.statements.strict, *each.statements.usual), r"(?<!\w)(?:{})(?!\w)")
@@ -638,7 +643,28 @@ def cues(text: str, languages: LanguageSet) -> frozenset[Cue]:
         for cue in found & _DENIABLE:
             if all(_is_denied(low[: each.start()], languages) for each in expressions.find(low, cue)):
                 found = found - {cue} | {"unchanged"}
+    if _taken_back(languages).search(low):  # "kidding" tells of a joke, too
+        found = found - {"reported", "unchanged", "future"} | {"corrected"}
     return frozenset(found | {"asks"} if text.rstrip().endswith("?") else found)
+
+
+def _takes_back(text: str) -> bool:
+    return _taken_back(languages_of(text)).search(text.lower()) is not None
+
+
+def _is_not_so(before: Topics, after: Topics, new: str) -> bool:
+    """Return whether a statement only denies another one: "I never had a cat", but not "I never had cat food"."""
+    languages = languages_of(new)
+    found = _not_so(languages).search(new.lower())
+    if not found or not denies(new, languages):
+        return False
+    said = [word for word in after.words if not found.start() <= word.start < found.end()]
+    return all(word.worth <= _COMMON or before.likeness(word.stems) for word in said)
+
+
+@cached()
+def _not_so(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.change.not_so, r"(?<!\w)(?:{})(?!\w)")
 
 
 def load_patterns() -> None:
@@ -808,6 +834,8 @@ def _of_cues(
         (cues(said, languages), _holds_any(shared, start, said)) for start, said in _parts(_SENTENCE_END, text)
     ]
     said = frozenset[Cue]().union(*(found for found, _ in sentences))
+    if _is_not_so(before, after, new):
+        said |= {"corrected"}
     doubts = frozenset[Cue]().union(*(found for found, is_about in sentences if is_about or not shared))
     repeats = all(after.likeness(word.stems) == 1 for word in before.words)
     is_of_one = any(before.likeness(word.stems[:1]) for word in shared) and not are_apart
@@ -1138,9 +1166,13 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
     is_added = bool(found["added"]) and not found["changes"]  # "I am also allergic to nuts" replaces nothing
     if likely < enough or (kind == "words" and (is_idle or is_added or (is_of_world and not found["changes"]))):
         return None
-    if _only_names_a_relative(old, new, after, shared) or are_dates_of_two(old[0], new[0]):
+    if are_dates_of_two(old[0], new[0]):
         return None
-    if shared and context.get("meaning", 0.0) < _ONE_MATTER and _only_names_a_person(old, new, before, after, shared):
+    is_of_person = shared and context.get("meaning", 0.0) < _ONE_MATTER
+    only_names = _only_names_a_relative(old, new, after, shared) or (
+        is_of_person and _only_names_a_person(old, new, before, after, shared)
+    )
+    if only_names and not (_takes_back(new[0]) or _is_not_so(before, after, new[0])):
         return None
     is_plain = not found["changes"] and not says_change(new[0])
     are_two = (is_plain and _are_of_two_things(before, after)) or (

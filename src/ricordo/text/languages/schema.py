@@ -277,6 +277,9 @@ class Change:
         replaced: a change to something else: switched, moved, instead.
         now: the present as opposed to the past: these days, since Monday.
         corrected: an earlier statement was wrong: correction, I meant.
+        taken_back: what was said was a joke or a lie, or does not take place: kidding about, is not happening. It
+            counts as corrected, whatever else the words say.
+        not_so: words by which a denial that names nothing new counts as corrected: after all, actually.
         added: an addition to what is known: also, another.
         unchanged: nothing changed: still, not yet.
         unsure: a guess, a wish, a condition, a plan without a date.
@@ -305,6 +308,8 @@ class Change:
     replaced: Patterns = ()
     now: Patterns = ()
     corrected: Patterns = ()
+    taken_back: Patterns = ()
+    not_so: Patterns = ()
     added: Patterns = ()
     unchanged: Patterns = ()
     unsure: Patterns = ()
