@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -292,3 +293,52 @@ async def test_an_erased_fact_is_in_no_answer_from_the_message_that_said_it(memo
     answers = await told(memory, fact, word)
     assert word not in answers
     assert "пчёл" in answers or "Bienen" in answers or "bees" in answers
+
+
+GROUP = [("Katja", "hi all"), ("Tom", "maybe"), ("Tom", "I'm not allergic to nuts"), ("Tom", "I moved to Halle")]
+LATER = [("Katja", "maybe not"), ("Katja", "I'm allergic to nuts"), ("Lukas", "I moved to Halle"), ("Tom", "maybe")]
+
+
+async def heard(memory, messages):
+    at = "2026-01-01T09:00:00Z"
+    said = [Message(text=text, role="user", speaker=name, session="group", at=at) for name, text in messages]
+    return await memory.add_many([replace(each, speaker=None) if each.speaker == "Katja" else each for each in said])
+
+
+async def test_erasing_a_person_keeps_what_others_say_in_the_same_words_in_the_same_chat(memory, clock):
+    await heard(memory, GROUP)
+    await memory.erase(entity="Tom")
+    clock.ms += DAY
+    await heard(memory, [*GROUP, *LATER])
+    told = [(node.speaker, node.content) for node in await memory.list(type="episodic")]
+    assert sorted(said for said in told if said[0] == "Tom") == []
+    assert {text for _, text in told} == {"hi all", "maybe not", "I'm allergic to nuts", "I moved to Halle"}
+
+
+async def test_forgetting_what_one_person_said_hides_it_from_nobody_else(memory, clock):
+    await heard(memory, GROUP)
+    await memory.consolidate()
+    fact = next(node for node in await memory.list(type="semantic") if "Halle" in node.content)
+    await memory.forget(fact.id)
+    clock.ms += DAY
+    await heard(memory, LATER)
+    found = [(hit.speaker, hit.excerpt) for hit in await memory.search("Who moved to Halle?", type="episodic")]
+    assert [said for said in found if "Halle" in said[1]] == [("Lukas", "I moved to Halle")]
+
+
+async def test_what_a_person_denies_later_is_not_what_was_forgotten(memory, clock):
+    await memory.add("I'm not allergic to nuts.", session="talk")
+    fact = await memory.remember("I'm not allergic to nuts")
+    await memory.forget(fact.id)
+    clock.ms += DAY
+    await memory.add("I'm allergic to nuts.", session="talk")
+    assert [hit.content for hit in await memory.search("nuts", type="episodic")] == ["I'm allergic to nuts."]
+
+
+async def test_the_owner_who_once_spoke_under_a_name_says_nothing_again(memory, clock):
+    await heard(memory, [("Tom", "I moved to Halle on Friday")])
+    await memory.remember("My name is Tom")
+    (said,) = await memory.list(type="episodic")
+    await memory.erase(id=said.id)
+    await memory.add("I moved to Halle on Friday", session="group", at="2026-01-01T09:00:00Z")
+    assert [node.content for node in await memory.list(type="episodic")] == []

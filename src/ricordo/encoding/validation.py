@@ -15,7 +15,7 @@ from ricordo.clock import checked_id, to_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Change, Json, Node, Reason, Scope, SecretsPolicy
 from ricordo.storage import Snapshot, values
-from ricordo.storage.protocol import Gate
+from ricordo.storage.protocol import Gate, voices_of
 from ricordo.storage.values import check_encodable
 from ricordo.text.prompt_text import NO_TEXT, PLACE, strings_of, without_recalled
 from ricordo.text.relations import is_persons_word
@@ -392,26 +392,32 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
     said_at = to_ms(node.event_time) if is_said_now else None
     node = _without_erased(snapshot, space, node)
     text = node.content
-    found = snapshot.suppression.matches(space, text, session=node.session, said_at=said_at)
+    voices = voices_of(snapshot, node)
+    found = snapshot.suppression.matches(space, text, session=node.session, said_at=said_at, voices=voices)
     if erased := [each.sentence for each in found if each.is_erased]:
         text = values.without(text, [(each.start, len(each.text)) for each in erased])
         if not text:
             return Screened(node=None, heard="")
-        found = snapshot.suppression.matches(space, text, session=node.session, said_at=said_at)
+        found = snapshot.suppression.matches(space, text, session=node.session, said_at=said_at, voices=voices)
     pieces = [(each.sentence.start, len(each.sentence.text), each.withheld) for each in found]
     heard = values.without(text, [piece[:2] for piece in pieces]) if pieces else text
     return Screened(
         node=node if text == node.content else replace(node, content=text),
         heard=heard,
         spans=tuple((node.id, *piece) for piece in pieces),
-        restated=() if said_at is None or not heard else tuple(snapshot.suppression.said_anew(space, heard)),
+        restated=()
+        if said_at is None or not heard
+        else tuple(snapshot.suppression.said_anew(space, heard, voices=voices)),
     )
 
 
 def _without_erased(snapshot: Snapshot, space: int, node: Node) -> Node:
     """Return a message without erased text in its attributes."""
     said = dict.fromkeys(strings_of(node.attributes)) if node.attributes else ()
-    matches = (snapshot.suppression.matches(space, text, session=node.session, said_at=None) for text in said)
+    voices = voices_of(snapshot, node) if said else ()
+    matches = (
+        snapshot.suppression.matches(space, text, session=node.session, said_at=None, voices=voices) for text in said
+    )
     parts = [each.sentence.text.strip() for found in matches for each in found if each.is_erased]
     return replace(node, attributes=values.without_parts(node.attributes, parts)) if parts else node
 
@@ -423,7 +429,8 @@ def may_learn(snapshot: Snapshot, fact: Node) -> bool:
     space = snapshot.space(fact.owner, fact.chat)
     if space is None or not snapshot.suppression.withholds(space):
         return True
-    found = snapshot.suppression.matches(space, fact.content, session=fact.session, said_at=None)
+    voices = voices_of(snapshot, fact)
+    found = snapshot.suppression.matches(space, fact.content, session=fact.session, said_at=None, voices=voices)
     return not (found or snapshot.suppression.is_erased(space, fact))
 
 
@@ -432,6 +439,7 @@ def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:
     found: dict[int, None] = {}
     for fact in facts:
         space = snapshot.space(fact.owner, fact.chat)
-        if space is not None:
-            found.update(dict.fromkeys(snapshot.suppression.said_anew(space, fact.content)))
+        if space is not None and snapshot.suppression.withholds(space):
+            voices = voices_of(snapshot, fact)
+            found.update(dict.fromkeys(snapshot.suppression.said_anew(space, fact.content, voices=voices)))
     return tuple(found)

@@ -12,7 +12,7 @@ from ricordo.rights import Holder, allows
 from ricordo.storage import Snapshot
 from ricordo.storage.authors import is_proposed, method_in, proposal_of, with_proposers
 from ricordo.storage.groups import Ledger
-from ricordo.storage.values import Image
+from ricordo.storage.values import Image, voices_in
 from ricordo.text.names import relation_told
 from ricordo.text.sentences import sentences, shortened
 
@@ -110,7 +110,9 @@ class _Log:
         forgotten is shown, as in the archive.
         """
         text = str(image["content"])
-        found = self._snapshot.suppression.matches(image["space"], text, session=None, said_at=None)
+        found = self._snapshot.suppression.matches(
+            image["space"], text, session=None, said_at=None, voices=voices_in(image)
+        )
         is_fact = image["type"] != "episodic" and len(found) == len([*sentences(text)])
         if is_fact and not any(each.is_erased for each in found):
             return text

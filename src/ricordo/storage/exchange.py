@@ -21,7 +21,7 @@ from ricordo.storage.database.history import TABLES, Table, names_of, truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot
 from ricordo.storage.database.statements import Row
 from ricordo.storage.protocol import Snapshot
-from ricordo.storage.values import Image
+from ricordo.storage.values import Image, voices_in
 
 State = Literal["new", "changed", "gone", "erased"]
 
@@ -678,7 +678,9 @@ class _Join:
             self._withhold.append(image["id"])
         elif not was_open and image["closed_at"] is None:
             self._merged.created.append(("nodes", image["id"]))
-            found = self._exchange.sql.suppression.said_anew(self._exchange.space, image["content"])
+            found = self._exchange.sql.suppression.said_anew(
+                self._exchange.space, image["content"], voices=voices_in(image)
+            )
             self._said_anew += found
 
     def _current(self, row: RowId) -> Image | None:

@@ -38,6 +38,7 @@ from ricordo.model import (
     Stats,
 )
 from ricordo.storage.values import (
+    NOBODY,
     ChangeEvent,
     ClosedFact,
     Derived,
@@ -593,10 +594,13 @@ class Suppression(Protocol):
     def withholds(self, space: int) -> bool:
         """Return whether anything is suppressed in a space; usually nothing is."""
 
-    def matches(self, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
+    def matches(
+        self, space: int, text: str, *, session: str | None, said_at: int | None, voices: Iterable[str] = (NOBODY,)
+    ) -> list[Match]:
         """Return the suppressed sentences of a text.
 
         Args:
+            voices: of those who may have said it. What a person with another name said is something else.
             session: the conversation that the text belongs to.
             said_at: when a person said it, in Unix milliseconds; None if nobody did. A statement made after the
                 forgetting
@@ -606,8 +610,8 @@ class Suppression(Protocol):
     def is_erased(self, space: int, node: Node) -> bool:
         """Return whether a memory without meaningful words was erased: its id or its time in its session is known."""
 
-    def said_anew(self, space: int, text: str) -> list[int]:
-        """Return the numbers of suppressed sentences that a text states again, by any speaker at any time."""
+    def said_anew(self, space: int, text: str, *, voices: Iterable[str] = (NOBODY,)) -> list[int]:
+        """Return the numbers of suppressed sentences that a text states again at any time, in one of the voices."""
 
     def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
         """Return the texts of nodes that have suppressed parts, without these parts, by key; "" if nothing is left."""

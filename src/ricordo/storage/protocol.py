@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from ricordo.errors import InvalidError, NotFoundError
-from ricordo.model import BackupFile, Change, Conversation, Entity, Reason, Report, Scope
+from ricordo.model import BackupFile, Change, Conversation, Entity, Node, Reason, Report, Scope
 from ricordo.ports import Progress
 from ricordo.storage.groups import (
     EmbeddingModels,
@@ -39,6 +39,7 @@ from ricordo.storage.groups import (
     Vectors,
 )
 from ricordo.storage.values import (
+    NOBODY,
     NOTHING_FORESEEN,
     ChangeEvent,
     Cleaned,
@@ -47,9 +48,11 @@ from ricordo.storage.values import (
     Named,
     When,
     check_encodable,
+    voice_of,
 )
+from ricordo.text.analyzer import name_key
 from ricordo.text.names import name_words
-from ricordo.text.relations import own_name_stems, stated_own_names
+from ricordo.text.relations import is_persons_word, own_name_stems, stated_own_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -377,6 +380,17 @@ def owner_names(snapshot: Snapshot, owner: str) -> tuple[str, ...]:
     found = snapshot.nodes.facts_with(owner, "", [(stem,) for stem in own_name_stems()], most=_MOST_NAMING)
     named = (name for _, (said, speaker) in sorted(found.items()) if speaker is None for name in stated_own_names(said))
     return tuple(dict.fromkeys(named))
+
+
+def voices_of(snapshot: Snapshot, node: Node) -> tuple[str, ...]:
+    """Return the voices in which a memory may have been said before: that of its speaker; for the owner, those of all
+    their names, under which a chat may have been imported once; for nobody, any.
+    """
+    if (said_by := voice_of(node)) is not None:
+        return (said_by,)
+    if not is_persons_word(node.role, node.origin):
+        return (NOBODY,)
+    return tuple(name_key(name) for name in owner_names(snapshot, node.owner))
 
 
 def entity_meant(snapshot: Snapshot, scope: Scope, name: str, *, by_part: bool = False) -> Entity:

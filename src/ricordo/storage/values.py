@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ricordo.errors import InvalidError
 from ricordo.model import Category, EdgeType, Entity, Json, Node, NodeType, Origin, Role, Trust
+from ricordo.text.analyzer import name_key
+from ricordo.text.canonical import is_owner
+from ricordo.text.change import denies
+from ricordo.text.languages import languages_of
 from ricordo.text.names import Likeness
+from ricordo.text.relations import is_persons_word
 from ricordo.text.sentences import Sentence, sentences
 
 if TYPE_CHECKING:
@@ -561,6 +566,65 @@ MIN_GLOBAL_WORDS = 3
 """A sentence with fewer words is too general to suppress outside its own session."""
 
 
+_MARK = " "
+"""Begins what is no word in a set of words: how to recognise a text besides its words."""
+_DENIES = f"{_MARK}not"
+NOBODY = ""
+"""The voice of an assistant, a tool or a page, which may repeat what anybody said."""
+
+
+def words_said(sentence: Sentence) -> frozenset[str]:
+    """Return how a sentence is recognised: by its content words, and by whether it denies."""
+    is_denied = denies(sentence.text, languages_of(sentence.text))
+    return sentence.words | {_DENIES} if is_denied else sentence.words
+
+
+def in_voice(words: frozenset[str], voice: str) -> frozenset[str]:
+    """Return how a sentence is recognised if it is said in a voice."""
+    return words | {f"{_MARK}by {voice}"}
+
+
+def in_voices(sentence: Sentence, voices: Iterable[str]) -> Iterator[frozenset[str]]:
+    """Yield how a sentence is recognised if it may be said in some voices, or in any.
+
+    Nobody's denial still tells what was said: "You are allergic to nuts, are you not?"
+    """
+    words = words_said(sentence)
+    for said in (sentence.words, sentence.words | {_DENIES}) if NOBODY in (voices := tuple(voices)) else (words,):
+        yield said
+        yield from (in_voice(said, voice) for voice in voices)
+
+
+def is_mark(word: str) -> bool:
+    """Return whether an element of `words_said` is no word. A sentence without it is another one."""
+    return word.startswith(_MARK)
+
+
+def voice_of(node: Node) -> str | None:
+    """Return who said a memory, if that is a person with a name: what others say in the same words is not the same.
+
+    None is the owner, who may also have spoken under a name, or nobody.
+    """
+    if node.type == "episodic":
+        return voice_of_message(node.speaker, node.role, node.origin, owner=node.owner)
+    return voice(node.speaker, owner=node.owner)
+
+
+def voice_of_message(speaker: str | None, role: Role | None, origin: Origin, *, owner: str) -> str | None:
+    """Return the `voice_of` a message."""
+    return voice(speaker, owner=owner) if is_persons_word(role, origin) else None
+
+
+def voice(speaker: str | None, *, owner: str) -> str | None:
+    """Return the voice of a speaker, in which letter case and spaces make no difference."""
+    return name_key(speaker) if speaker and not is_owner(speaker, owner) else None
+
+
+def voices_in(image: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the voices in which the text of a row may have been withheld."""
+    return NOBODY, name_key(image["speaker"] or "")
+
+
 class Match(NamedTuple):
     """A suppressed sentence in a text, the number of its suppression, and whether it was erased, not forgotten."""
 
@@ -574,7 +638,8 @@ class Withhold(NamedTuple):
 
     Attributes:
         cause: key of the memory that was forgotten or erased.
-        words: the content words of the sentence.
+        words: the sentence as `words_said` returns it.
+        voice: `voice_of` what says it.
         session: where it was said, if anywhere.
         is_bound: whether it is suppressed in its session only.
         is_shared: whether it is suppressed only as long as the other sentences of its cause are.
@@ -583,11 +648,17 @@ class Withhold(NamedTuple):
 
     cause: int
     words: frozenset[str]
+    voice: str | None
     session: str | None
     is_bound: bool
     is_erased: bool
     is_shared: bool
     spans: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def readings(self) -> tuple[frozenset[str], ...]:
+        """How it is recognised: in any voice, or in that of its speaker and of nobody."""
+        return (self.words,) if self.voice is None else tuple(in_voice(self.words, v) for v in (self.voice, NOBODY))
 
 
 def check_encodable(text: str, *, name: str) -> None:
@@ -625,7 +696,8 @@ def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
     return [
         Withhold(
             cause=node.key,
-            words=each.words,
+            words=words_said(each),
+            voice=voice_of(node),
             session=node.session,
             is_bound=not is_fact and len(each.words) < MIN_GLOBAL_WORDS,
             is_erased=is_erased,
@@ -647,6 +719,7 @@ def of_wordless(node: Node) -> list[Withhold]:
         Withhold(
             cause=node.key,
             words=frozenset((place, f"says {node.content.strip()}")),
+            voice=None,
             session=node.session,
             is_bound=False,
             is_erased=True,

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ricordo.model import Node
-from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, of_wordless, without
+from ricordo.storage.values import (
+    MIN_GLOBAL_WORDS,
+    NOBODY,
+    Match,
+    Withhold,
+    in_voices,
+    is_mark,
+    of_text,
+    of_wordless,
+    voice_of,
+    voice_of_message,
+    without,
+    words_said,
+)
 from ricordo.text.sentences import Sentence, sentences
 from tests.contract.reference.tables import Row, State
 from tests.contract.reference.terms import terms_of
@@ -18,11 +31,14 @@ _MOST_TEXTS = 500
 
 def _is_same(said: frozenset[str], withheld: frozenset[str]) -> bool:
     """Whether two sentences have the same words, but for one that either may have more."""
+    marks = frozenset(filter(is_mark, said))
+    if marks != frozenset(filter(is_mark, withheld)):
+        return False
     if said == withheld:
         return True
     if said < withheld:
-        return len(withheld - said) == 1 and len(withheld) in _SPARED
-    return said > withheld and len(said - withheld) == 1 and len(said) in _SPARED
+        return len(withheld - said) == 1 and len(withheld - marks) in _SPARED
+    return said > withheld and len(said - withheld) == 1 and len(said - marks) in _SPARED
 
 
 def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> bool:
@@ -58,7 +74,7 @@ class Suppression:
             number = self._state.next_key("withheld")
             row = {"key": number, "space": space, "node": each.cause, "at": at, "session": each.session}
             row |= {"is_bound": each.is_bound, "is_erased": each.is_erased, "is_shared": each.is_shared}
-            self._state.put("withheld", {**row, "is_lifted": False, "words": each.words})
+            self._state.put("withheld", {**row, "is_lifted": False, "readings": each.readings})
             self.put_spans([(node, start, length, number) for node, start, length in each.spans])
 
     def put_spans(self, spans: Sequence[tuple[int, int, int, int]]) -> None:
@@ -84,16 +100,23 @@ class Suppression:
     def _suppressed(self, space: int) -> list[Row]:
         return self._state.all("withheld", lambda row: row["space"] == space and not row["is_lifted"])
 
-    def _saying_it(self, space: int, sentence: Sentence) -> list[Row]:
-        return [row for row in self._suppressed(space) if _is_same(sentence.words, row["words"])]
+    def _saying_it(self, space: int, sentence: Sentence, voices: Collection[str]) -> list[Row]:
+        asked = [*in_voices(sentence, voices)]
+        return [
+            row
+            for row in self._suppressed(space)
+            if any(_is_same(words, reading) for words in asked for reading in row["readings"])
+        ]
 
-    def matches(self, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
+    def matches(
+        self, space: int, text: str, *, session: str | None, said_at: int | None, voices: Iterable[str] = (NOBODY,)
+    ) -> list[Match]:
         """Return the suppressed sentences of a text. Said later by a person it is new, except in its own session."""
-        found = []
+        found, voices = [], tuple(voices)
         for sentence in sentences(text):
             rows = [
                 row
-                for row in self._saying_it(space, sentence)
+                for row in self._saying_it(space, sentence, voices)
                 if (not row["is_bound"] or row["session"] == session)
                 and (
                     said_at is None
@@ -109,11 +132,12 @@ class Suppression:
     def is_erased(self, space: int, node: Node) -> bool:
         """Return whether a message without meaningful words was erased."""
         wanted = [each.words for each in of_wordless(node)]
-        return any(row["words"] in wanted for row in self._suppressed(space))
+        return any(row["readings"][0] in wanted for row in self._suppressed(space))
 
-    def said_anew(self, space: int, text: str) -> list[int]:
+    def said_anew(self, space: int, text: str, *, voices: Iterable[str] = (NOBODY,)) -> list[int]:
         """Return the numbers of the suppressed sentences that a text says."""
-        return [row["key"] for sentence in sentences(text) for row in self._saying_it(space, sentence)]
+        asked = tuple(voices)
+        return [row["key"] for sentence in sentences(text) for row in self._saying_it(space, sentence, asked)]
 
     def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
         """Return the texts of nodes of which a part is suppressed, without that part."""
@@ -133,11 +157,16 @@ class Suppression:
             "edges", lambda row: row["source"] == node.key and row["relation_type"] == "derived_from"
         )
         derived = {row["target"] for row in edges}
-        asked = derived | self._saying(space, wanted)
+        asked, whose = derived | self._saying(space, wanted), voice_of(node)
+
+        def says(row: Row) -> str | None:
+            return voice_of_message(row["speaker"], row["source_role"], row["source_type"], owner=node.owner)
+
         return [
             Withhold(
                 cause=node.key,
-                words=each.words,
+                words=words_said(each),
+                voice=says(row),
                 session=None
                 if row["session"] is None
                 else self._state.tables["sessions"][(row["session"],)]["session_id"],
@@ -147,6 +176,7 @@ class Suppression:
                 spans=((row["key"], each.start, len(each.text)),),
             )
             for row in self._state.all("nodes", lambda row: row["key"] in asked and row["type"] == "episodic")
+            if row["key"] in derived or None in (whose, says(row)) or says(row) == whose
             for each in sentences(row["content"])
             if _says(each.words, wanted, is_source=row["key"] in derived)
         ]

@@ -16,7 +16,20 @@ from ricordo.model import Node
 from ricordo.storage.database.integrity import fingerprint_key
 from ricordo.storage.database.statements import Group, asks, flag, nothing
 from ricordo.storage.database.word_index import space_postings
-from ricordo.storage.values import MIN_GLOBAL_WORDS, Match, Withhold, of_text, of_wordless, without
+from ricordo.storage.values import (
+    MIN_GLOBAL_WORDS,
+    NOBODY,
+    Match,
+    Withhold,
+    in_voices,
+    is_mark,
+    of_text,
+    of_wordless,
+    voice_of,
+    voice_of_message,
+    without,
+    words_said,
+)
 from ricordo.text.sentences import Sentence, sentences
 
 _PRINT_BYTES = 8
@@ -38,8 +51,9 @@ def _says(words: frozenset[str], wanted: frozenset[str], *, is_source: bool) -> 
 
 def _prints(key: bytes, words: frozenset[str]) -> tuple[bytes, list[bytes]]:
     """Return the hash of a set of words, and of the set without each one."""
-    is_spared = _LEAST_TO_SPARE <= len(words) <= _MOST_TO_SPARE
-    less = [_print(key, words - {word}) for word in sorted(words)] if is_spared else []
+    spared = sorted(word for word in words if not is_mark(word))
+    is_spared = _LEAST_TO_SPARE <= len(spared) <= _MOST_TO_SPARE
+    less = [_print(key, words - {word}) for word in spared] if is_spared else []
     return _print(key, words), less
 
 
@@ -70,38 +84,45 @@ class Suppression(Group):
             values = {"space": space, "node": each.cause, "at": at, "session": _session_print(key, each.session)}
             values |= {name: int(getattr(each, name)) for name in ("is_bound", "is_erased", "is_shared")}
             number = self._sql.value("withheld_put", values)
-            whole, less = _prints(key, each.words)
-            rows = [(space, whole, number, 1), *((space, one, number, 0) for one in less)]
-            self._sql.many("withheld_print_put", rows)
+            for words in each.readings:
+                whole, less = _prints(key, words)
+                rows = [(space, whole, number, 1), *((space, one, number, 0) for one in less)]
+                self._sql.many("withheld_print_put", rows)
             spans = [(node, start, length, number) for node, start, length in each.spans]
             self._sql.many("withheld_span_put", spans)
 
     lift = asks("withheld_lift", "numbers", nothing)
     withholds = asks("withheld_any", "space", flag)
 
-    def matches(self, space: int, text: str, *, session: str | None, said_at: int | None) -> list[Match]:
+    def matches(
+        self, space: int, text: str, *, session: str | None, said_at: int | None, voices: Iterable[str] = (NOBODY,)
+    ) -> list[Match]:
         if not self.withholds(space):
             return []
         where = {"session": _session_print(fingerprint_key(self._sql), session), "said_at": said_at}
-        asked = self._asked(space, text)
+        asked = self._asked(space, text, voices)
         found = ((sentence, self._sql.rows("withheld_matching", values | where)) for sentence, values in asked)
         return [Match(sentence, rows[0][0], bool(rows[0][1])) for sentence, rows in found if rows]
 
     def is_erased(self, space: int, node: Node) -> bool:
         key = fingerprint_key(self._sql)
-        asked = ({"space": space, "whole": _print(key, each.words), "less": "[]"} for each in of_wordless(node))
+        prints = (json.dumps([_print(key, each.words).hex()]) for each in of_wordless(node))
+        asked = ({"space": space, "whole": whole, "less": "[]"} for whole in prints)
         where = {"session": None, "said_at": None}
         return any(self._sql.rows("withheld_matching", values | where) for values in asked)
 
-    def said_anew(self, space: int, text: str) -> list[int]:
-        found = (self._sql.rows("withheld_saying", values) for _, values in self._asked(space, text))
+    def said_anew(self, space: int, text: str, *, voices: Iterable[str] = (NOBODY,)) -> list[int]:
+        found = (self._sql.rows("withheld_saying", values) for _, values in self._asked(space, text, voices))
         return [number for rows in found for (number,) in rows]
 
-    def _asked(self, space: int, text: str) -> Iterator[tuple[Sentence, dict[str, Any]]]:
+    def _asked(self, space: int, text: str, voices: Iterable[str]) -> Iterator[tuple[Sentence, dict[str, Any]]]:
         """Yield the sentences of a text with the hashes to look for; none where nothing is suppressed."""
+        voices = tuple(voices)
         for sentence in sentences(text) if self.withholds(space) else ():
-            whole, less = _prints(fingerprint_key(self._sql), sentence.words)
-            yield sentence, {"space": space, "whole": whole, "less": json.dumps([one.hex() for one in less])}
+            key = fingerprint_key(self._sql)
+            found = [_prints(key, words) for words in in_voices(sentence, voices)]
+            whole, less = [one.hex() for one, _ in found], [one.hex() for _, several in found for one in several]
+            yield sentence, {"space": space, "whole": json.dumps(whole), "less": json.dumps(less)}
 
     def shown(self, nodes: Mapping[int, Node]) -> dict[int, str]:
         if not self._sql.rows_of_store("withheld_spans_any")[0][0]:
@@ -118,18 +139,24 @@ class Suppression(Group):
             return []
         derived = {key for (key,) in self._sql.rows("withheld_sources", {"node": node.key})}
         saying = derived | self._saying(space, wanted, postings)
-        texts = self._sql.rows("withheld_texts", {"nodes": json.dumps(sorted(saying))})
+        whose = voice_of(node)
+        texts = [
+            (key, content, session, voice_of_message(*said, owner=node.owner))
+            for key, content, session, *said in self._sql.rows("withheld_texts", {"nodes": json.dumps(sorted(saying))})
+        ]
         return [
             Withhold(
                 cause=node.key,
-                words=each.words,
+                words=words_said(each),
+                voice=voice,
                 session=session,
                 is_bound=len(each.words) < MIN_GLOBAL_WORDS,
                 is_erased=False,
                 is_shared=True,
                 spans=((key, each.start, len(each.text)),),
             )
-            for key, content, session in texts
+            for key, content, session, voice in texts
+            if key in derived or None in (whose, voice) or voice == whose
             for each in sentences(content)
             if _says(each.words, wanted, is_source=key in derived)
         ]

@@ -18,7 +18,7 @@ from ricordo.storage.jsonl.layout import ARCHIVE, EPISODES
 from ricordo.storage.jsonl.lines import Findings, HandLine, Line, LineError, UnusedLines, line_mark, milliseconds
 from ricordo.storage.jsonl.loader import KnownKeys, names_row
 from ricordo.storage.jsonl.shapes import Shape, Shapes
-from ricordo.storage.values import Image, content
+from ricordo.storage.values import Image, content, voices_in
 from ricordo.text.analyzer import name_key
 from ricordo.text.names import same_name_key
 from ricordo.text.sentences import plural
@@ -146,7 +146,7 @@ def _change(connection: apsw.Connection, shapes: Shapes, rows: Sequence[RowState
         if was_open and then["closed_reason"] == "forgotten":
             withhold.append(then["id"])
         elif not was_open and then["closed_at"] is None:
-            lifted += suppression.said_anew(then["space"], then["content"])
+            lifted += suppression.said_anew(then["space"], then["content"], voices=voices_in(then))
     return Change(rows=tuple(rows), withhold=tuple(withhold), said_anew=tuple(lifted))
 
 

@@ -24,7 +24,8 @@ UPDATE withheld SET is_lifted = 1 WHERE key IN (SELECT value FROM json_each(:num
 -- person may say it again later, but not in the session it came from.
 SELECT w.key, w.is_erased FROM withheld_prints p JOIN withheld w ON w.key = p.withheld
 WHERE p.space = :space AND w.is_lifted = 0
-  AND (p.print = :whole OR (p.is_whole = 1 AND p.print IN (SELECT unhex(value) FROM json_each(:less))))
+  AND (p.print IN (SELECT unhex(value) FROM json_each(:whole))
+    OR (p.is_whole = 1 AND p.print IN (SELECT unhex(value) FROM json_each(:less))))
   AND (w.is_bound = 0 OR w.session IS :session)
   AND (:said_at IS NULL OR :said_at <= w.at OR (w.session IS NOT NULL AND w.session IS :session))
 ORDER BY w.is_erased DESC LIMIT 1
@@ -32,7 +33,8 @@ ORDER BY w.is_erased DESC LIMIT 1
 -- name: withheld_saying
 SELECT w.key FROM withheld_prints p JOIN withheld w ON w.key = p.withheld
 WHERE p.space = :space AND w.is_lifted = 0
-  AND (p.print = :whole OR (p.is_whole = 1 AND p.print IN (SELECT unhex(value) FROM json_each(:less))))
+  AND (p.print IN (SELECT unhex(value) FROM json_each(:whole))
+    OR (p.is_whole = 1 AND p.print IN (SELECT unhex(value) FROM json_each(:less))))
 
 -- name: withheld_spans_any
 SELECT EXISTS (SELECT 1 FROM withheld_spans)
@@ -45,5 +47,5 @@ WHERE s.node IN (SELECT value FROM json_each(:nodes)) AND w.is_lifted = 0
 SELECT target FROM edges WHERE source = :node AND relation_type = 'derived_from'
 
 -- name: withheld_texts
-SELECT n.key, n.content, s.session_id FROM nodes n LEFT JOIN sessions s ON s.key = n.session
+SELECT n.key, n.content, s.session_id, n.speaker, n.source_role, n.source_type FROM nodes n LEFT JOIN sessions s ON s.key = n.session
 WHERE n.key IN (SELECT value FROM json_each(:nodes)) AND n.type = 'episodic'

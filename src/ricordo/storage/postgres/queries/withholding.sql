@@ -8,7 +8,8 @@ UPDATE withheld SET is_lifted = 1 WHERE key = ANY (ints(:numbers))
 -- person may say it again later, but not in the session it came from.
 SELECT w.key, w.is_erased FROM withheld_prints p JOIN withheld w ON w.key = p.withheld
 WHERE p.space = :space AND w.is_lifted = 0
-  AND (p.print = :whole OR (p.is_whole = 1 AND p.print IN (SELECT decode(l, 'hex') FROM unnest(texts(:less)) l)))
+  AND (p.print IN (SELECT decode(t, 'hex') FROM unnest(texts(:whole)) t)
+    OR (p.is_whole = 1 AND p.print IN (SELECT decode(l, 'hex') FROM unnest(texts(:less)) l)))
   AND (w.is_bound = 0 OR w.session IS NOT DISTINCT FROM :session)
   AND (CAST(:said_at AS bigint) IS NULL OR CAST(:said_at AS bigint) <= w.at
     OR (w.session IS NOT NULL AND w.session IS NOT DISTINCT FROM :session))
@@ -17,7 +18,8 @@ ORDER BY w.is_erased DESC, w.key LIMIT 1
 -- name: withheld_saying
 SELECT w.key FROM withheld_prints p JOIN withheld w ON w.key = p.withheld
 WHERE p.space = :space AND w.is_lifted = 0
-  AND (p.print = :whole OR (p.is_whole = 1 AND p.print IN (SELECT decode(l, 'hex') FROM unnest(texts(:less)) l)))
+  AND (p.print IN (SELECT decode(t, 'hex') FROM unnest(texts(:whole)) t)
+    OR (p.is_whole = 1 AND p.print IN (SELECT decode(l, 'hex') FROM unnest(texts(:less)) l)))
 ORDER BY w.key
 
 -- name: withheld_spans_of
@@ -25,5 +27,5 @@ SELECT s.node, s.start, s.length FROM withheld_spans s JOIN withheld w ON w.key 
 WHERE s.node = ANY (ints(:nodes)) AND w.is_lifted = 0
 
 -- name: withheld_texts
-SELECT n.key, n.content, s.session_id FROM nodes n LEFT JOIN sessions s ON s.key = n.session
+SELECT n.key, n.content, s.session_id, n.speaker, n.source_role, n.source_type FROM nodes n LEFT JOIN sessions s ON s.key = n.session
 WHERE n.key = ANY (ints(:nodes)) AND n.type = 'episodic'
