@@ -342,3 +342,23 @@ async def test_the_owner_who_once_spoke_under_a_name_says_nothing_again(memory, 
     await memory.erase(id=said.id)
     await memory.add("I moved to Halle on Friday", session="group", at="2026-01-01T09:00:00Z")
     assert [node.content for node in await memory.list(type="episodic")] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "noted"),
+    [
+        ("tengo un gato que se llama Tomate, ya lo veras", "La usuaria tiene un gato que se llama Tomate"),
+        ("J'habite à Lyon. Il pleut.", "L'utilisateur habite à Lyon"),
+        ("Abito a Torino. Piove sempre.", "L'utente abita a Torino"),
+        ("Moro no Porto. Chove.", "O usuário mora no Porto"),
+        ("Ich habe eine Katze namens Miso.", "Der Nutzer hat eine Katze namens Miso"),
+        ("Живу в Перми. Холодно.", "Пользователь живёт в Перми"),
+    ],
+)
+async def test_forgetting_what_an_agent_noted_hides_what_the_user_said(memory, clock, said, noted):
+    await memory.add(said, session="talk")
+    fact = await memory.remember(noted, origin="agent")
+    clock.ms += DAY
+    await memory.forget(fact.id)
+    name = noted.split()[-1]
+    assert name not in str(await memory.context(noted)) + "".join(hit.excerpt for hit in await memory.search(noted))

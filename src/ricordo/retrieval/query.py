@@ -31,7 +31,7 @@ from ricordo.text.analyzer import (
     question_terms,
 )
 from ricordo.text.canonical import means_owner
-from ricordo.text.change import denies, states_asked, topics, without_elisions
+from ricordo.text.change import denies, states_asked, topics
 from ricordo.text.dates import Interval, find_interval, parse_instant
 from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
 from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
@@ -39,6 +39,7 @@ from ricordo.text.languages import Expressions, LanguageSet, all_languages, any_
 from ricordo.text.languages.schema import Need
 from ricordo.text.names import entities_meant_by, first_names_in, relations_in, runs_in, stems_of
 from ricordo.text.prompt_text import without_recalled
+from ricordo.text.sentences import without_elisions
 from ricordo.text.tasks import asks_what_to_do
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from ricordo.text.languages import (
     languages_of,
 )
 from ricordo.text.relatives import stated_relations
-from ricordo.text.sentences import with_apostrophes
+from ricordo.text.sentences import with_apostrophes, without_elisions
 from ricordo.text.statement import subject_of
 from ricordo.text.tasks import states_task
 
@@ -193,7 +193,6 @@ class _Words:
     denials: frozenset[str]
     denied_endings: tuple[str, ...]
     capitals_are_names: bool
-    elided: re.Pattern[str]
 
 
 @cached()
@@ -248,7 +247,6 @@ def _words(languages: LanguageSet) -> _Words:
         denials=languages.words(lambda each: (*each.statements.negations, *each.change.denials)),
         denied_endings=languages.in_order(lambda each: each.statements.negated_endings),
         capitals_are_names=not any(language.code == "de" for language in languages),
-        elided=languages.pattern(lambda each: each.letters.elided, r"(?i)(?<![^\W_])(?:{})'(?=[^\W_])"),
     )
 
 
@@ -416,11 +414,6 @@ def _state_words(languages: LanguageSet) -> dict[str, frozenset[str]]:
         )
         for name in _NAMED_STATES
     }
-
-
-def without_elisions(text: str, languages: LanguageSet) -> str:
-    """Return a text with its elided words apart: "qu'on habite" becomes "qu on habite"."""
-    return _words(languages).elided.sub(lambda found: found.group().replace("'", " "), text)
 
 
 def without_other_senses(text: str) -> str:

@@ -38,9 +38,13 @@ class Sentence(NamedTuple):
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """Yield the sentences of a text in order, except those without meaningful words."""
+    """Yield the sentences of a text in order, except those without meaningful words.
+
+    "The user lives in Lyon" and "J'habite à Lyon" have the words of what the user would say.
+    """
     for found in _SENTENCE.finditer(text[:MAX_CHARS]):
-        words = content_words(found.group())
+        said = in_first_person(found.group())
+        words = content_words(without_elisions(said, languages_of(said)))
         if words:
             yield Sentence(found.start(), found.group(), words)
 
@@ -57,6 +61,16 @@ def content_words(text: str) -> frozenset[str]:
     lead = _lead(languages).match(text)
     terms = frozenset(index_terms(text[lead.end() :] if lead else text))
     return terms - _silent(languages.union(default_languages())) or terms
+
+
+def without_elisions(text: str, languages: LanguageSet) -> str:
+    """Return a text with its elided words apart: "qu'on habite" becomes "qu on habite"."""
+    return _elided(languages).sub(lambda found: f"{found[1]} ", text)
+
+
+@cached()
+def _elided(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.letters.elided, r"(?i)(?<![^\W_])({})['’](?=[^\W_])")
 
 
 @cached()
