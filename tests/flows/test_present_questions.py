@@ -376,3 +376,19 @@ async def test_a_question_for_the_address_is_answered_by_the_home(
         assert (await memory.search(question)).hits[0].content == moved
     other = await memory.search("What is the IP address of staging?")
     assert other.hits[0].content == "Staging runs on Hetzner"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "now", "question"),
+    [
+        ("My name is Katja", "I work at Otto", "Katja works part time at Kurzwerk", "Where do I work?"),
+        ("Ich heiße Katja", "Ich arbeite bei Otto", "Katja arbeitet halbtags bei Kurzwerk", "Wo arbeite ich?"),
+        ("Me llamo Marta", "Trabajo en Otto", "Marta trabaja a media jornada en Kurzwerk", "¿Dónde trabajo?"),
+    ],
+)
+async def test_a_job_told_by_the_users_name_answers_where_they_work(
+    memory: Any, name: str, before: str, now: str, question: str
+) -> None:
+    for text in (name, before, now):
+        await memory.remember(text)
+    assert (await memory.search(question))[0].content == now

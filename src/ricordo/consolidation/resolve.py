@@ -17,7 +17,7 @@ from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.plain_rules import states_liking
 from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot, owner_names
-from ricordo.storage.protocol import voices_of
+from ricordo.storage.protocol import by_owner, voices_of
 from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import (
     Canonical,
@@ -31,7 +31,6 @@ from ricordo.text.change import Said, Succession, are_dates_of_two, in_full, lik
 from ricordo.text.clauses import changes_a_clause, words_to_look_for
 from ricordo.text.headed import are_of_two_notes
 from ricordo.text.lifetimes import expiring, lasting
-from ricordo.text.names import folded_name
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relations import ended_relations, stated_own_names
 from ricordo.text.relatives import tells_another_holder
@@ -365,19 +364,6 @@ def _begin_alike(one: str, other: str) -> bool:
     """Return whether two statements begin with the same words, as in "I am a ..."."""
     words = statement_line(one).split(), statement_line(other).split()
     return words[0][:2] == words[1][:2] != []
-
-
-def by_owner(node: Node, names: Sequence[str]) -> Node:
-    """Return a fact that calls the owner by name as the owner would state it: "Clara works" is "I work".
-
-    Args:
-        names: the owner's names, the full one first.
-    """
-    if not names or node.speaker is not None:
-        return node
-    own = {folded_name(name) for name in names}
-    about = tuple(name for name in node.about if folded_name(name) not in own)
-    return replace(node, content=in_owners_words(node.content, names), about=about)
 
 
 def _in_full(node: Node) -> Node:

@@ -85,6 +85,7 @@ from ricordo.storage.candidates import (
     Shortlist,
     inverse_frequency,
 )
+from ricordo.storage.protocol import by_owner
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import canonical
@@ -110,6 +111,7 @@ from ricordo.text.dates.resolution import Span, coming_days, dated_phrases, day_
 from ricordo.text.headed import HEADING, are_of_two_notes
 from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
+from ricordo.text.relations import stated_own_names
 from ricordo.text.relatives import stated_relations, tells_another_holder
 from ricordo.text.statement import compare
 from ricordo.text.tasks import is_done_task, is_open_task
@@ -208,7 +210,8 @@ def find(
     short = _with_asked(short, found, pool, ranking, plan)
     replaced = _replaced_by_words(snapshot, plan, scope=scope, until=until)
     keys, model = [*(each.key for each in short), *(newest for _, newest in replaced)], next(iter(plan.vectors), 0)
-    known = _as_own(snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model), scope.owner)
+    told = _as_own(snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model), scope.owner)
+    known = _by_owner(told)
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
     weighed, held_before = _with_successors(weighed, known, found, plan, replaced=replaced)
     dated = _days_named(weighed, known, plan, zone)
@@ -220,7 +223,7 @@ def find(
         weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan, filter_)
     if not dated:
         weighed = _repeats_last(weighed, known, plan)
-    judged = None
+    known, judged = replace(known, nodes={**known.nodes, **told.nodes}), None
     if query.only_relevant or query.judge:
         links += _told(weighed, known)
         if query.with_leading:
@@ -333,6 +336,14 @@ def _as_own(known: Shortlist, owner: str) -> Shortlist:
     """Return memories as their owner reads them: what they told a chat is what they say of themselves."""
     own = {key: told_by(node, owner) for key, node in known.nodes.items() if owner and node.chat}
     return replace(known, nodes={**known.nodes, **own}) if own else known
+
+
+def _by_owner(known: Shortlist) -> Shortlist:
+    """Return facts that call the owner by a name that another one of them gives as the owner would state them."""
+    identity = (node for node in known.nodes.values() if node.category == "identity" and node.speaker is None)
+    names = tuple(dict.fromkeys(name for node in identity for name in stated_own_names(node.content)))
+    facts = {key: by_owner(node, names) for key, node in known.nodes.items() if names and node.type != "episodic"}
+    return replace(known, nodes={**known.nodes, **facts}) if facts else known
 
 
 def _with_asked(

@@ -51,7 +51,8 @@ from ricordo.storage.values import (
     voice_of,
 )
 from ricordo.text.analyzer import name_key
-from ricordo.text.names import name_words
+from ricordo.text.canonical import in_owners_words
+from ricordo.text.names import folded_name, name_words
 from ricordo.text.relations import is_persons_word, own_name_stems, stated_own_names
 
 if TYPE_CHECKING:
@@ -380,6 +381,19 @@ def owner_names(snapshot: Snapshot, owner: str) -> tuple[str, ...]:
     found = snapshot.nodes.facts_with(owner, "", [(stem,) for stem in own_name_stems()], most=_MOST_NAMING)
     named = (name for _, (said, speaker) in sorted(found.items()) if speaker is None for name in stated_own_names(said))
     return tuple(dict.fromkeys(named))
+
+
+def by_owner(node: Node, names: Sequence[str]) -> Node:
+    """Return a fact that calls the owner by name as the owner would state it: "Clara works" is "I work".
+
+    Args:
+        names: the owner's names, the full one first.
+    """
+    if not names or node.speaker is not None:
+        return node
+    own = {folded_name(name) for name in names}
+    about = tuple(name for name in node.about if folded_name(name) not in own)
+    return replace(node, content=in_owners_words(node.content, names), about=about)
 
 
 def voices_of(snapshot: Snapshot, node: Node) -> tuple[str, ...]:
