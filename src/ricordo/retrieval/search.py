@@ -660,6 +660,9 @@ def _of_the_time(
     last, names_person = set[int](), pool is not None and bool(pool.persons)
     if plan.is_of_now and (names_person or question.asks_for_own_work):  # what is said of others, or of nobody, is last
         last = {key for key, node in nodes.items() if not question.is_about_asked(node)}
+        last -= {
+            newer for older, newer, _ in known.conflicts if older in nodes.keys() - last and _is_named(nodes, newer)
+        }
     first = sorted(hits, key=lambda hit: held.get(hit.key, len(held) + (hit.key in last)))
     arranged = _rescored(first, hits)
     if is_any and is_past:
@@ -668,6 +671,14 @@ def _of_the_time(
     elif is_past and pool is not None and not held:
         arranged = _before_others(arranged, _on_topic(within, nodes, pool, plan))
     return arranged, replace(known, nodes={**known.nodes, **former}), held.keys() | (within if is_any else set())
+
+
+def _is_named(nodes: Mapping[int, Node], key: int) -> bool:
+    """Return whether a memory begins with the name of whom it is about. If it may have changed what the user says of
+    themselves, the name is theirs.
+    """
+    node = nodes.get(key)
+    return node is not None and node.content.startswith(node.about[:1] or ("\n",))
 
 
 def _shares_within(hits: Sequence[Ranked], nodes: Mapping[int, Node], question: TimeQuestion) -> dict[int, float]:
