@@ -41,6 +41,29 @@ async def test_plain_statements_are_kept_with_evidence_and_the_session_keeps_wai
     assert (await memory.stats()).sessions_waiting == 1
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "> I'm vegan. I live in Oslo.\nThanks for this!",
+        "He wrote:\n> My wife is Greta Lang lol.\n>\n> My boss is Tom. I moved to Bergen.",
+        "> Hi\n> there. Ich bin Veganer. Meine Chefin ist Anke Weber.",
+        "[attached: notes, I'm vegan.txt]",
+    ],
+)
+async def test_nothing_is_learnt_from_what_a_message_quotes(memory: Any, line: str) -> None:
+    await memory.add(line, session="s")
+    await memory.end_session("s")
+    await memory.consolidate()
+    assert await facts(memory) == []
+    assert [person.name for person in await memory.people()] == []
+
+
+async def test_a_quote_ends_no_relation(memory: Any) -> None:
+    await memory.remember("My boss is Tom")
+    await memory.add("> Hi. Tom is no longer my boss.\nSad news")
+    assert [(each.name, each.relation) for each in await memory.people()] == [("Tom", "boss")]
+
+
 async def test_a_second_run_adds_nothing_and_forgotten_facts_stay_forgotten(memory: Any, clock: HandClock) -> None:
     await told(memory)
     await memory.consolidate()

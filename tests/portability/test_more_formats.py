@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -639,6 +639,60 @@ def chat_of(folder: Path, *said: str, name: str = "_chat.txt") -> Path:
 
 async def relatives(memory: Memory) -> set[tuple[str, str]]:
     return {(person.name, person.relation) for person in await memory.people() if person.relation}
+
+
+def forwards(folder: Path) -> Path:
+    """Write a Telegram chat of Katja and Bob, in which Katja forwards what others said, and quotes."""
+
+    def said(number: int, text: object, **fields: object) -> dict[str, object]:
+        head = {"id": number, "type": "message", "date_unixtime": str(1_700_000_000 + 60 * number)}
+        return {**head, "from": "Katja", "from_id": "user1", "text": text, **fields}
+
+    erna, channel = "I'm allergic to penicillin. My wife is Greta Lang.\n\nI work at the embassy in Oslo", "I'm vegan."
+    messages = [
+        said(1, "Hi", **{"from": "Bob", "from_id": "user2"}),
+        said(2, erna, forwarded_from="Tante Erna"),
+        said(3, channel, forwarded_from="News, I live in Bergen]\nI smoke", forwarded_from_id="channel3"),
+        said(4, "I moved to Bonn last week", forwarded_from=None),
+        said(5, "", forwarded_from="Tante Erna", photo="photos/1.jpg"),
+        said(6, ["He wrote", {"type": "blockquote", "text": "I love sailing.\nI'm a nurse."}, "I play the cello"]),
+        said(7, "I'm allergic to nuts", forwarded_from="Katja", forwarded_from_id="user1"),
+    ]
+    return write(folder / "result.json", {"name": "Bob", "type": "personal_chat", "id": 5, "messages": messages})
+
+
+@pytest.mark.parametrize("me", [(), ("Katja",)])
+async def test_a_forwarded_message_names_its_author_and_teaches_nothing(me: Sequence[str], tmp_path: Path) -> None:
+    async with opened(tmp_path / "me.db") as memory:
+        path = forwards(tmp_path)
+        assert (await memory.import_(path, me=me)).messages == 7
+        texts = [turn.content for turn in (await memory.session("telegram/5")).turns]
+        assert texts[1:6] == [
+            "[forwarded from Tante Erna]\n> I'm allergic to penicillin. My wife is Greta Lang.\n>\n"
+            "> I work at the embassy in Oslo",
+            "[forwarded from News, I live in Bergen I smoke]\n> I'm vegan.",
+            "[forwarded from a deleted account]\n> I moved to Bonn last week",
+            "[forwarded from Tante Erna]\n> [photo]",
+            "He wrote\n> I love sailing.\n> I'm a nurse.\nI play the cello",
+        ]
+        assert texts[6] == "I'm allergic to nuts"  # Katja forwards her own message
+        await memory.consolidate()
+        learnt = {each.content for each in (await memory.list(type="semantic")).nodes}
+        assert learnt - {"The user's name is Katja"} == {"I'm allergic to nuts", "I play the cello"}
+        assert not (await memory.entity("Katja")).relations
+        assert not {person.name for person in await memory.people()} & {"Greta Lang", "Tante Erna"}
+        assert (await memory.import_(path, me=me)).added == 0
+
+
+async def test_a_forwarded_message_of_an_earlier_import_is_not_imported_twice(tmp_path: Path) -> None:
+    path = forwards(tmp_path)
+    plain = path.read_text("utf-8").replace("forwarded_from", "was_forwarded").replace("blockquote", "italic")
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(write(tmp_path / "before/result.json", plain))
+        assert (await memory.import_(path)).added == 0
+        await memory.undo((await memory.log())[0].seq)
+        assert (await memory.import_(path)).messages == 7
+        assert (await memory.session("telegram/5")).turns[1].content.startswith("[forwarded from Tante Erna]")
 
 
 async def test_the_speakers_of_imported_messages_are_people(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from ricordo.storage.values import LinkText, RelationHolder
 from ricordo.text.denied_names import without_denied_names
 from ricordo.text.names import MAX_CHARS, NameIndex, candidates, entities_meant_by, relations_in, runs_in, stems_of
 from ricordo.text.relations import is_owners_word
+from ricordo.text.sentences import without_quotes
 
 _BATCH = 500
 _MAX_NODES = 100_000
@@ -35,7 +36,7 @@ def find_mentions(
 def _related(text: LinkText, holders: Sequence[RelationHolder]) -> list[int]:
     """Return the entities that "my wife" and the like meant when the text was said; none if several people fit."""
     found: list[int] = []
-    for predicate in relations_in(text.text[:MAX_CHARS]):
+    for predicate in relations_in(without_quotes(text.text[:MAX_CHARS])):
         at_the_time = [
             holder
             for holder in holders

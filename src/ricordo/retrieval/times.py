@@ -91,7 +91,7 @@ class TimeQuestion:
         told = [(each.first, each.last) for each in self.days_told(node) if not each.is_deadline]
         if meant := [end - start <= last - first for start, end in told if start <= last and first <= end]:
             return 1.0 if any(meant) else 0.5
-        if told and len(list(plain_sentences(node.content))) <= 1:
+        if told and len(list(plain_sentences(node.content))) == 1:
             return 0.0
         times = (node.event_time, node.valid_from)
         return float(any(first <= each.astimezone(self.zone).date() <= last for each in times))

@@ -18,7 +18,7 @@ from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, la
 from ricordo.text.languages.schema import Relations
 from ricordo.text.names import relation_at, with_name_capitals
 from ricordo.text.relation_forms import CAPITALISED, MAX_CHARS, ONE, StatementForms
-from ricordo.text.sentences import content_words, without_jokes
+from ricordo.text.sentences import content_words, without_jokes, without_quotes
 from ricordo.trust import trust_of
 
 _NAMES = rf"{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}"
@@ -140,7 +140,7 @@ def ended_relations(text: str) -> list[Ended]:
     >>> ended_relations("Tom is no longer my boss.")[0].predicates, ended_relations("Have Tom and I split up?")
     (('boss',), [])
     """
-    text = text[:MAX_CHARS]
+    text = without_quotes(text[:MAX_CHARS])
     if not may_end_relation(text):
         return []
     text = with_name_capitals(text)
@@ -232,7 +232,7 @@ def stated_aliases(text: str) -> list[tuple[str, str]]:
     >>> stated_aliases("Everyone calls Robert Bob. Is Anna short for Hannah?")
     [('Robert', 'Bob')]
     """
-    text = text[:MAX_CHARS]
+    text = without_quotes(text[:MAX_CHARS])
     if not may_state_alias(text):
         return []
     forms = _forms(all_languages())

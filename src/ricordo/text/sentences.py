@@ -87,9 +87,23 @@ def _silent(languages: LanguageSet) -> frozenset[str]:
 
 
 def plain_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences at the beginning of a text. Full stops in abbreviations and numbers do not end a sentence."""
-    for found in _plain_sentence().finditer(text[:MAX_PLAIN_CHARS]):
+    """Yield the sentences at the beginning of a text that its author wrote, see `without_quotes`. Full stops in
+    abbreviations and numbers do not end a sentence.
+    """
+    for found in _plain_sentence().finditer(without_quotes(text[:MAX_PLAIN_CHARS])):
         yield found.group().strip()
+
+
+def without_quotes(text: str) -> str:
+    """Return a text without the lines that its author did not write: quotes and placeholders of a program.
+
+    >>> without_quotes("[forwarded from Erna]\\n> I smoke. I'm a nurse.\\nI don't")
+    "\\n\\nI don't"
+    """
+    return _NOT_WRITTEN.sub("", text)
+
+
+_NOT_WRITTEN = re.compile(r"^[ \t]*(?:>.*|\[[^\[\]\n]*\][ \t]*)$", re.MULTILINE)
 
 
 @cached()
@@ -145,7 +159,7 @@ def without_jokes(text: str, *, with_laughs: bool = False) -> str:
     >>> without_jokes("I'm the queen of England lol. I live in Leeds."), without_jokes("Haha, I live in Leeds")
     (' I live in Leeds.', 'Haha, I live in Leeds')
     """
-    start = text[:MAX_PLAIN_CHARS]
+    start = without_quotes(text[:MAX_PLAIN_CHARS])  # its lines are joined below
     languages = languages_of(start).union(default_languages())
     jokes, laughs = _jokes(languages), _NOTHING if with_laughs else _laughs(languages)
     if not (jokes.search(start) or laughs.search(start)):

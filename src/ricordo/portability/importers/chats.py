@@ -4,6 +4,7 @@ Source for Telegram: telegram.org/blog/export-and-more and core.telegram.org/imp
 `result.json`, one chat (`name`, `messages`) or all (`chats.list`); a message has `id`, `type`, `date`, `date_unixtime`,
 `from`, `from_id` and `text`, which is a string, or a list of strings and of objects that have a `text` of their own.
 `from` is null if the account was deleted. An export of all chats names its owner: `personal_information.user_id`.
+A forwarded message has `forwarded_from`, a name or null, and `forwarded_from_id` in later exports; `from` forwarded it.
 
 Source for WhatsApp: faq.whatsapp.com, "How to export your chat history": a text file with a line for each message,
 `[31/12/2021, 22:15:32] Name: text` on iOS and `31/12/2021, 22:15 - Name: text` on Android, with dates as the phone
@@ -32,6 +33,7 @@ from ricordo.errors import InvalidError
 from ricordo.model import Message
 from ricordo.portability.records import (
     NOT_IMPORTED,
+    UNKNOWN_PERSON,
     Destination,
     ImportedChat,
     Records,
@@ -156,12 +158,42 @@ def _telegram_author(row: Row, owner: str | None) -> str | None:
 def _telegram_message(records: Records, chat: _Chat, owner: str | None, where: str, row: Row) -> None:
     if row.get("type") != "message":
         return
-    parts = row["text"] if isinstance(row.get("text"), list) else [row.get("text") or ""]
-    text = "".join(part if isinstance(part, str) else str(object_of(part).get("text") or "") for part in parts)
+    given = row["text"] if isinstance(row.get("text"), list) else [row.get("text") or ""]
+    parts = [{"text": part} if isinstance(part, str) else object_of(part) for part in given]
     media = label(row.get("media_type")) or ("photo" if row.get("photo") else label(row.get("file_name")))
-    text = f"{text}\n[{media}]".strip() if media else text
+    said = _telegram_text(parts), "".join(str(part.get("text") or "") for part in parts)
+    text, former = (f"{each}\n[{media}]".strip() if media else each for each in said)
+    if text.strip() and (source := _forwarded_from(row)):
+        text = f"[forwarded from {source}]\n{_quoted(text.strip())}"
     at = parse_time(int(row["date_unixtime"]), name="date") if row.get("date_unixtime") else row.get("date")
-    _add(records, where, chat, id=(row.get("id"), text), speaker=_telegram_author(row, owner), text=text, at=at)
+    # The id is made from the text as earlier versions stored it, so that the same message is not imported twice.
+    _add(records, where, chat, id=(row.get("id"), former), speaker=_telegram_author(row, owner), text=text, at=at)
+
+
+def _telegram_text(parts: Iterable[Row]) -> str:
+    """Return the text of a message, with the lines that it quotes after ">"."""
+    text, was_quote = "", False
+    for part in parts:
+        said, is_quote = str(part.get("text") or ""), part.get("type") == "blockquote"
+        if (is_quote or was_quote) and not text.endswith("\n") and not said.startswith("\n"):
+            text += "\n"
+        text += _quoted(said) if is_quote else said
+        was_quote = is_quote
+    return text
+
+
+def _forwarded_from(row: Row) -> str:
+    """Return who wrote a forwarded message; "" for a message of the one who sent it, also if it is forwarded."""
+    name, id_ = row.get("forwarded_from"), row.get("forwarded_from_id")
+    is_own = id_ == row.get("from_id") if id_ else name and name == row.get("from")
+    if "forwarded_from" not in row or is_own:
+        return ""
+    return " ".join(re.sub(r"[\[\]]", " ", label(name) or "a deleted account").split())[:_MOST_CHARS] or UNKNOWN_PERSON
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a quote. Nothing is learnt from quotes, see `ricordo.text.sentences.without_quotes`."""
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
 
 
 # WhatsApp
