@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,6 +156,47 @@ async def test_the_words_of_a_commit_go_with_what_it_wrote(anns):
     log = await anns.log()
     assert [commit.origin for commit in log] == ["erase", "forget", "remember"]
     assert all("secret" not in commit.reason for commit in log)
+
+
+async def imported(memory: Memory, folder: Path, *names: str) -> None:
+    """Import a chat of Mirabel and Tom under each name of a file."""
+    for number, name in enumerate(names, start=1):
+        said = ("Mirabel", "I moved to Rome"), ("Tom", "Fine weather"), ("Tom", f"Mirabel has a boat, {number}")
+        rows = [{"speaker": who, "text": text, "session": f"s{number}"} for who, text in said]
+        path = folder / name
+        path.write_text("\n".join(map(json.dumps, rows)))
+        await memory.import_(path)
+
+
+async def reasons_of_imports(memory: Memory) -> list[str]:
+    return [commit.reason for commit in await memory.log(100) if commit.origin == "import"][::-1]
+
+
+async def test_an_import_keeps_the_name_of_its_file_unless_it_has_an_erased_name(anns, tmp_path):
+    await imported(anns, tmp_path, "holiday.jsonl", "chat_with_mirabel.jsonl", "МирабельЧат.jsonl")
+    await anns.erase(entity="Mirabel")
+    assert await reasons_of_imports(anns) == ["import of holiday.jsonl (chat)", "", ""]
+    assert (await anns.doctor()).ok
+
+
+async def test_a_file_named_by_erased_words_loses_its_name_and_one_without_memories_too(anns, tmp_path):
+    await imported(anns, tmp_path, "holiday.jsonl", "boat.jsonl", "list.jsonl")
+    for node in (await anns.list()).nodes:
+        if "boat" in node.content:
+            await anns.erase(id=node.id)
+    assert await reasons_of_imports(anns) == ["import of holiday.jsonl (chat)", "", "import of list.jsonl (chat)"]
+    await anns.erase(session="s3")
+    assert await reasons_of_imports(anns) == ["import of holiday.jsonl (chat)", "", ""]
+    assert (await anns.doctor()).ok
+
+
+async def test_an_erasure_leaves_the_imports_of_others_alone(anns, memory, tmp_path):
+    bobs = memory.scoped(BOB)
+    await imported(bobs, tmp_path, "mirabel.jsonl")
+    await imported(anns, tmp_path, "mirabel.jsonl")
+    await anns.erase(entity="Mirabel")
+    assert await reasons_of_imports(anns) == [""]
+    assert await reasons_of_imports(bobs) == ["import of mirabel.jsonl (chat)"]
 
 
 async def test_memories_with_other_evidence_stay_without_the_erased_part(anns):

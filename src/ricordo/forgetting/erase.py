@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ricordo.clock import shortens, to_ms
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, StoreError, UnavailableError
-from ricordo.forgetting.questions import AskedText, revealing_questions
+from ricordo.forgetting.questions import AskedText, names_anybody, revealing_questions
 from ricordo.forgetting.undone import Wanted, former, having, listed, summed_up_with, undone_sessions, with_undone
 from ricordo.model import DOCUMENT, Erased, ErasureReport, Json, KeptBack, Node, Scope
 from ricordo.ports import Progress
@@ -171,8 +171,9 @@ async def _carried_out(
             pass  # what was written meanwhile
         plan = decide(snapshot)
         _withhold(snapshot, plan, scope, at=now)
-        _forget_questions(snapshot, plan, scope)
+        revealing = _forget_questions(snapshot, plan, scope)
         number = snapshot.erasure.begin(plan.targets, at=now)
+        snapshot.erasure.forget_files(number, revealing)
         begun = next(each for each in snapshot.erasure.unfinished() if each.number == number)
         if plan.report.count <= AT_ONCE_ROWS or store.erases_in_one_commit:
             while snapshot.erasure.step(number, kind=begun.kind, at=now):
@@ -214,20 +215,23 @@ def _session_id(snapshot: Snapshot, plan: Plan, key: int) -> str | None:
     return next((each for each in (*undone, *(id_ for _, id_ in live))), None)
 
 
-def _forget_questions(snapshot: Snapshot, plan: Plan, scope: Scope) -> None:
+def _forget_questions(snapshot: Snapshot, plan: Plan, scope: Scope) -> set[int]:
     """Remove the answers of all standing questions in the affected spaces. In receipts, blank the questions that reveal
-    something about erased memories.
+    something about erased memories. Return the commits of imports whose files have such names.
     """
     targets = plan.targets
+    revealing_imports: set[int] = set()
     if targets.whole_space:
-        return  # its receipts are erased with it
+        return revealing_imports  # its receipts and commits are erased with it
     nodes = snapshot.nodes.by_key(scope, targets.nodes)
     ids = {node.id for node in nodes.values()} | {id_ for _, id_ in _listed(snapshot, targets, plan.undone)}
     names = snapshot.erasure.own_names(targets.entities)
     for space in {targets.space, *(snapshot.space(node.owner, node.chat) for node in nodes.values())} - {None}:
         snapshot.receipts.unanswer(space)  # type: ignore[arg-type]  # None was taken out
         asked = snapshot.receipts.asked(space)  # type: ignore[arg-type]
-        if not asked:
+        imports = snapshot.erasure.imports(space, targets.nodes)  # type: ignore[arg-type]
+        files = {f"import {seq}": (seq, _IMPORT.sub(r"\1", said)) for seq, said in imports}
+        if not asked and not files:
             continue
         going = set(targets.nodes)
         former = snapshot.erasure.former_texts(space)  # type: ignore[arg-type]
@@ -235,10 +239,18 @@ def _forget_questions(snapshot: Snapshot, plan: Plan, scope: Scope) -> None:
         erased += [text for node in nodes.values() for text in _texts_of(node)]
         left = (text for key, text in snapshot.erasure.texts(space) if key not in going)  # type: ignore[arg-type]
         questions = [AskedText(id_, text, not ids.isdisjoint(given)) for id_, text, given in asked]
+        questions += [AskedText(id_, file, False) for id_, (_, file) in files.items()]
         # A query that is still open when another statement runs can stay open, and cleaning the file would wait for it.
         with closing(left):
             revealing = revealing_questions(questions, erased=erased, names=names, left=left)
-        snapshot.receipts.blank(revealing)
+        snapshot.receipts.blank(each for each in revealing if each not in files)
+        revealing += [id_ for id_, (_, file) in files.items() if names_anybody(file, names)]
+        revealing_imports |= {files[each][0] for each in revealing if each in files}
+    return revealing_imports
+
+
+_IMPORT = re.compile(r"\Aimport of (.*) \([^()]*\)\Z", re.DOTALL)
+"""Matches the reason of an import: "import of NAME (FORMAT)"."""
 
 
 def _texts_of(node: Node) -> tuple[str, ...]:

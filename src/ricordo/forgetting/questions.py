@@ -11,6 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from ricordo.text.analyzer import function_terms, index_terms, language_of_function_words
+from ricordo.text.names import name_words, nominatives, same_name_key
 from ricordo.text.sentences import sentences
 
 # A question quotes an erased text if it repeats this many of its words in a row, at least two of them significant.
@@ -53,6 +54,22 @@ def revealing_questions(
         or not runs.isdisjoint(_runs(each.text, parts[each]))
         or any(sentence <= own for sentence in said)
     ]
+
+
+_LEAST_WITHIN = 3
+"""A shorter word of a name counts only as a complete word: "Al" is not in "journal"."""
+
+
+def names_anybody(file: str, names: Iterable[str]) -> bool:
+    """Return whether the name of a file contains a word of a name, in any script, also within a word.
+
+    >>> names_anybody("DanielsChat.zip", ["Daniel Weber"]), names_anybody("journal.md", ["Al"])
+    (True, False)
+    """
+    whole = {same_name_key(form) for word in name_words(file) for form in nominatives(word)}
+    within = same_name_key(file)
+    keys = {same_name_key(word) or word for name in names for word in name_words(name)}
+    return any(key in whole or (len(key) >= _LEAST_WITHIN and key in within) for key in keys)
 
 
 def _content(text: str, terms: Iterable[str]) -> frozenset[str]:

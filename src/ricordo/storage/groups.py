@@ -844,6 +844,14 @@ class Erasure(Protocol):
     def begin(self, targets: ErasureTargets, *, at: int) -> int:
         """Record what is to be erased; return the erasure's number. An erased owner's memory is hidden from then on."""
 
+    def imports(self, space: int, nodes: Sequence[int]) -> list[tuple[int, str]]:
+        """Return (commit, reason) of the imports of a space, and of those that wrote some nodes."""
+
+    def forget_files(self, erasing: int, imports: Collection[int]) -> None:
+        """Remove the reasons of imports, which name files; others go with the last memory of their commit. Only inside
+        `derive`.
+        """
+
     def step(self, erasing: int, *, kind: str, at: int) -> int:
         """Erase some rows with all that refers to them; return how many, 0 if none are left. Only inside `derive`."""
 

@@ -57,6 +57,19 @@ class Erasure:
             self._forget_version(int(row), seq)
         return number
 
+    def imports(self, space: int, nodes: Sequence[int]) -> list[tuple[int, str]]:
+        wrote = {row["commit_seq"] for row in self._state.all("nodes", lambda row: row["key"] in nodes)}
+        return [
+            (seq, commit["reason"])
+            for seq, commit in self._state.commits.items()
+            if commit["origin"] == "import" and commit["reason"] not in ("", "import")
+            if commit["space"] == space or seq in wrote
+        ]
+
+    def forget_files(self, erasing: int, imports: Collection[int]) -> None:
+        for seq in imports:
+            self._state.commits[seq]["reason"] = ""
+
     def _unname(self, space: int, owner: str) -> None:
         for commit in self._state.commits.values():
             if commit["space"] == space or commit["actor"] in (owner, owner + BY_AGENT):
@@ -170,8 +183,13 @@ class Erasure:
         self._rewrite_past(lambda seq, name, each, image: None if (name, each) == (table, key) else image)
 
     def _blank(self, commit: Row) -> None:
-        """What a person said when they made a change goes; an undo names a number only."""
-        if commit["reason"] != commit["origin"] and commit["origin"] != "undo":
+        """What a person said when they made a change goes; an undo names a number only. An import names its file as
+        long as a memory of it is left.
+        """
+        names_file = commit["origin"] == "import" and any(
+            self._state.all("nodes", lambda row: row["commit_seq"] == commit["seq"])
+        )
+        if commit["reason"] != commit["origin"] and commit["origin"] != "undo" and not names_file:
             commit["reason"] = ""
 
     def _take_out_evidence(self, node_id: str) -> None:

@@ -152,13 +152,13 @@ class _Erasing:
                 **seals,
             }  # of a row that was undone, the history still holds versions
         if seals:
-            self._leave_hashes((row[-2], row[-1]) for row in rows)
             self._connection.execute(f'DELETE FROM "{name}" WHERE {where}', values)
+            self._leave_hashes((row[-2], row[-1]) for row in rows)
             self._forget_history(table, {text_of_key(key): seal_ for key, seal_ in seals.items()})
             self._forget_stamps(name, seals)
 
     def _leave_hashes(self, written: Iterable[tuple[int, bytes]]) -> None:
-        """Keep the hashes of rows, given as (commit, seal), and blank the texts of their commits."""
+        """Keep the hashes of erased rows, given as (commit, seal), and blank the texts of their commits."""
         found = list(written)
         rows = [(made, "row", bare(seal_), None, self._erasing) for made, seal_ in found]
         self._snapshot.many("erased_put", rows)
@@ -325,6 +325,13 @@ class Erasure(Group):
         for row, seq in targets.former:
             work.forget_image("nodes", row, seq)
         return erasing
+
+    imports = asks("imports_naming_files", "space nodes", list)
+
+    def forget_files(self, erasing: int, imports: Collection[int]) -> None:
+        values = {"seqs": json.dumps(sorted(imports)), "erasing": erasing}
+        self._sql.rows("import_words_erase", values)
+        self._sql.rows("words_blank", {"seqs": values["seqs"]})
 
     def _forget_measured(self, spaces: Iterable[int], *, at: int) -> None:
         values = {"spaces": json.dumps(sorted(spaces)), "at": at}

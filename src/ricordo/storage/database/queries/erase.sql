@@ -43,10 +43,20 @@ INSERT INTO erasures VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 SELECT commit_seq FROM erasures WHERE commit_seq IN (SELECT value FROM json_each(:seqs))
 
 -- name: words_erase
--- The reason a person gave for a change. An undo names only a number.
+-- The reason a person gave for a change. An undo names only a number. An import names its file as long as a memory of it is left.
 INSERT INTO erased SELECT seq, 'words', substr(seal, -16), NULL, :erasing FROM commits
 WHERE seq IN (SELECT value FROM json_each(:seqs)) AND length(seal) > 16 AND reason != origin AND origin != 'undo'
+  AND (origin != 'import' OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.commit_seq = commits.seq))
 ON CONFLICT DO NOTHING
+
+-- name: imports_naming_files
+-- The imports of a space, and those that some memories come from.
+SELECT seq, reason FROM commits WHERE origin = 'import' AND reason NOT IN ('', origin) AND (space = :space
+  OR seq IN (SELECT commit_seq FROM nodes WHERE key IN (SELECT value FROM json_each(:nodes))))
+
+-- name: import_words_erase
+INSERT INTO erased SELECT seq, 'words', substr(seal, -16), NULL, :erasing FROM commits
+WHERE seq IN (SELECT value FROM json_each(:seqs)) AND length(seal) > 16 ON CONFLICT DO NOTHING
 
 -- name: words_blank
 UPDATE commits SET reason = '', seal = substr(seal, -16)

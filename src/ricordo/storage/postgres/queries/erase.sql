@@ -12,10 +12,20 @@ SELECT max(at) FROM erased_ids WHERE id = :id AND space = ANY (ints(:spaces))
 SELECT commit_seq FROM erasures WHERE commit_seq = ANY (ints(:seqs))
 
 -- name: words_erase
--- The reason a person gave for a change. An undo names only a number.
+-- The reason a person gave for a change. An undo names only a number. An import names its file as long as a memory of it is left.
 INSERT INTO erased SELECT seq, 'words', bare(seal), NULL, :erasing FROM commits
 WHERE seq = ANY (ints(:seqs)) AND length(seal) > 16 AND reason != origin AND origin != 'undo'
+  AND (origin != 'import' OR NOT EXISTS (SELECT 1 FROM nodes n WHERE n.commit_seq = commits.seq))
 ON CONFLICT DO NOTHING
+
+-- name: imports_naming_files
+-- The imports of a space, and those that some memories come from.
+SELECT seq, reason FROM commits WHERE origin = 'import' AND reason NOT IN ('', origin) AND (space = :space
+  OR seq IN (SELECT commit_seq FROM nodes WHERE key = ANY (ints(:nodes))))
+
+-- name: import_words_erase
+INSERT INTO erased SELECT seq, 'words', bare(seal), NULL, :erasing FROM commits
+WHERE seq = ANY (ints(:seqs)) AND length(seal) > 16 ON CONFLICT DO NOTHING
 
 -- name: words_blank
 UPDATE commits SET reason = '', seal = bare(seal)
