@@ -16,7 +16,7 @@ from tests.interfaces.conftest import clean_environment
 from tests.interfaces.serving import house
 from tests.interfaces.test_mcp import connected
 
-from ricordo import Memory
+from ricordo import Memory, Scope
 from ricordo.errors import NotFoundError
 from ricordo.interfaces.serialize import plain_value
 
@@ -82,7 +82,7 @@ async def over_rpc(store: str) -> AsyncIterator[Do]:
                 arguments = {"query": arguments["text"]}
             call = {"jsonrpc": "2.0", "id": 1, "method": f"memory.{method}", "params": arguments}
             answer = (await client.post("/rpc", json=call)).json()
-            assert "error" not in answer, answer
+            assert "error" not in answer, str(answer)
             return answer["result"]
 
         yield do
@@ -93,10 +93,11 @@ async def on_the_command_line(store: str) -> AsyncIterator[Do]:
     async def do(method: str, **arguments: Any) -> Any:
         about = [part for name in arguments.get("about", ()) for part in ("--about", name)]
         given = [arguments[name] for name in ("id", "text", "content") if name in arguments]
+        given += ["--entity", arguments["entity"]] if "entity" in arguments else []
         sure = ["--yes"] if method == "erase" else []
         command = ["--store", store, "--embedder", "hashing", "--json", method, *given, *about, *sure]
         done = await asyncio.to_thread(run_command, *command, environment=clean_environment())
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, (done.stderr or done.stdout).decode()
         return json.loads(done.stdout)
 
     yield do
@@ -160,6 +161,29 @@ async def _story(do: Do) -> dict[str, Any]:
     except (NotFoundError, AssertionError):
         told["cannot be explained"] = True
     return told
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_an_unknown_name_that_memories_contain_is_told_with_their_number(tmp_path: Path, door: str) -> None:
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        for owner, text in (
+            ("me", "the kestrel meeting was long"),
+            ("me", "the licence of Kestrel ends in May"),
+            ("me", "kestrels sing"),
+            ("bob", "Kestrel is down"),
+        ):
+            await memory.scoped(Scope(owner=owner)).remember(text)
+    refused = r"known as .{1,3}Kestrel.{1,3}, but 2 memories contain the name(.|\n)*entity-add"
+    async with DOORS[door](str(tmp_path / "me.db")) as do:
+        with pytest.raises((NotFoundError, AssertionError), match=refused):
+            await do("erase", entity="Kestrel")
+        with pytest.raises((NotFoundError, AssertionError), match=r"known as .{1,3}Zoe.{1,3}") as unknown:
+            await do("erase", entity="Zoe")
+        assert "contain" not in str(unknown.value)
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        await memory.add_entity("Kestrel", type="project")
+        report = await memory.erase(entity="Kestrel")
+        assert {each.kind: each.count for each in report.erased} == {"semantic": 2, "entity": 1}
 
 
 def test_every_interface_is_covered() -> None:

@@ -32,6 +32,7 @@ from ricordo.storage.values import (
     of_text,
     of_wordless,
 )
+from ricordo.text.sentences import plural
 
 _log = logging.getLogger(__name__)
 
@@ -399,9 +400,9 @@ def _of_entity(snapshot: Snapshot, scope: Scope, undone: Undone, name: str) -> E
     meant = [row for row in undone["entities"] if name in row.values("id") or _bears(row, (name,))]
     try:
         entity = entity_meant(snapshot, scope, name)
-    except NotFoundError:
+    except NotFoundError as error:
         if not meant:
-            raise
+            raise _unknown(snapshot, scope, name, error) from error
         space, members = meant[0].space, []
     else:
         known = snapshot.space(entity.owner, entity.chat)
@@ -419,6 +420,17 @@ def _of_entity(snapshot: Snapshot, scope: Scope, undone: Undone, name: str) -> E
     going = {str(key) for key in targets.nodes}
     former = [(row, seq) for row, seq, text in snapshot.erasure.former_texts(space) if row not in going and names(text)]
     return replace(targets, summarised=tuple({*targets.summarised, *summaries}), former=tuple(former))
+
+
+def _unknown(snapshot: Snapshot, scope: Scope, name: str, error: NotFoundError) -> NotFoundError:
+    """Return the error for an unknown name. It tells how many memories of the caller contain the name all the same."""
+    has_name = _mentions_any((name,))
+    count = sum(has_name(text) for space in snapshot.visible(scope) for _, text in snapshot.erasure.texts(space))
+    if not count:
+        return error
+    contain = f"{plural(count, 'memory', 'memories')} {'contains' if count == 1 else 'contain'} the name"
+    hint = "make the name known with `entity-add` and erase it then, or `forget` single memories"
+    return NotFoundError(f"{error.message}, but {contain}", hint=hint)
 
 
 def _bears(row: UndoneRow, names: Collection[str]) -> bool:
