@@ -283,6 +283,16 @@ def test_a_namespace_is_erased_with_what_was_deleted_before(tmp_path):
     assert b"Zyzzyvaleon" in left and not any(word in left for word in (b"Zyzzyvaaiko", b"Quokka", b"Wombat"))
 
 
+@pytest.mark.parametrize("namespace", [(), [], None, "", "memories", ("memories", ""), ("memories", None)])
+def test_an_empty_namespace_erases_nothing_and_says_what_to_do(store, namespace):
+    for user in ("aiko", "leon"):
+        store.put(("memories", user), "cat", {"text": "a cat"})
+    store.put(("memories",), "dog", {"text": "a dog"})
+    with pytest.raises(InvalidError, match=r"namespace: .* is not .*list_namespaces.*erase\(owner=\.\.\.\)"):
+        store.erase(namespace)
+    assert len(store.search(())) == 3
+
+
 def test_one_open_store_serves_many_users(tmp_path):
     with RicordoStore(tmp_path / "graph.db", embedder=None) as store:
         users = {name: store.scoped(Scope(owner=name)) for name in ("tomas", "aiko")}

@@ -108,8 +108,10 @@ class RicordoStore(BaseStore):
         """Delete all items under a namespace for good, with their former values, and those deleted before.
 
         Raises:
+            InvalidError: the namespace is not a tuple of labels, or it is empty: it would stand for all namespaces.
             NotFoundError: there is no item under it.
         """
+        _check_namespace(namespace)
         where = {"kind": "langgraph", **_labels(namespace)}
         return self._portal.call(self._memory.erase(where=where))
 
@@ -240,6 +242,16 @@ class RicordoStore(BaseStore):
 
 def _labels(namespace: Namespace) -> dict[str, str]:
     return {f"label {depth}": label for depth, label in enumerate(namespace)}
+
+
+def _check_namespace(namespace: Namespace) -> None:
+    """Raise InvalidError unless a namespace has labels, and all of them are texts."""
+    is_tuple = isinstance(namespace, tuple | list) and len(namespace) > 0
+    if not is_tuple or not all(isinstance(label, str) and label for label in namespace):
+        raise InvalidError(
+            f"namespace: {namespace!r} is not a tuple of one label or more",
+            hint="erase each namespace of `list_namespaces`; `Memory.erase(owner=...)` erases all that an owner has",
+        )
 
 
 def _check_value(op: PutOp) -> None:
