@@ -28,7 +28,7 @@ async def test_others_see_who_said_it_and_oneself_reads_it_as_ones_own(memory: A
     assert {hit.speaker for hit in (await ann.search(asked)).hits} == {None}
     assert {hit.about for hit in (await ann.search(asked)).hits} == {()}
     told = await ben.context("What am I allergic to?")
-    assert "I am allergic to walnuts (about ann)" in told
+    assert "I am allergic to walnuts (said by ann)" in told
     own = await ann.context("What am I allergic to?")
     assert "ann" not in own
     assert [str(each).count("I am allergic to walnuts") for each in (told, own)] == [1, 1]
@@ -120,7 +120,7 @@ async def test_a_context_tells_who_noted_a_fact_that_names_nobody(memory: Any) -
 
 async def test_a_briefing_reads_ones_own_facts_as_ones_own(memory: Any) -> None:
     await of(memory, "ann").remember("I decided to keep the rabbits", shared=True)
-    assert "I decided to keep the rabbits (about ann)" in await of(memory, "ben").brief()
+    assert "I decided to keep the rabbits (said by ann)" in await of(memory, "ben").brief()
     told = await of(memory, "ann").brief()
     assert "I decided to keep the rabbits" in told and "ann" not in told.partition("rabbits")[2].splitlines()[0]
 

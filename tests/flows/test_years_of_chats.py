@@ -161,3 +161,15 @@ async def test_what_the_named_person_says_comes_before_what_others_say_of_themse
         await memory.add(text, session="friends", speaker=speaker, at=f"2025-01-{10 + day}")
     for question in ("Where does Olga work?", "Where does Olga work now?"):
         assert [hit.speaker for hit in (await memory.search(question)).hits[:2]] == ["Olga", "Olga"], question
+
+
+async def test_what_others_say_of_themselves_is_not_who_the_owner_is(memory: Any) -> None:
+    said = [(None, "I live in Leipzig"), ("Tom", "I'm allergic to peanuts"), ("Anna", "I'm pregnant")]
+    await memory.add_many([Message(text=text, speaker=name, session="group", role="user") for name, text in said])
+    await memory.consolidate()
+    who = (await memory.brief(since="2020-01-01")).split("## New")[0]
+    assert "Leipzig" in who
+    assert "peanuts" not in who
+    assert "pregnant" not in who
+    assert [fact.content for fact in (await memory.entity("me")).facts] == ["I live in Leipzig"]
+    assert "I'm pregnant (said by Anna)" in await memory.context("Who is pregnant?")

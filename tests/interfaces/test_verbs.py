@@ -435,7 +435,7 @@ def test_lists_show_the_subject_of_a_fact_that_its_words_do_not_name(cli: Cli) -
     (other,) = [line for line in cli("list", "--type", "semantic").out.splitlines() if "figs" in line]
     assert "about" not in other
     context = cli("context", "Am I allergic to anything?").out
-    assert "- I'm allergic to bee stings (about Joanna)" in context, "not the owner"
+    assert "- I'm allergic to bee stings (said by Joanna)" in context, "not the owner"
 
 
 @pytest.mark.parametrize(

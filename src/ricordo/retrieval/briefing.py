@@ -300,7 +300,7 @@ class _Reading:
         first = [node.id for node in telling[:_FIRST] if node.id in useful]
         wanted = Filter(shelves=(KNOWLEDGE,), categories=_WHO)
         found = self._tx.nodes.page(self._scope, wanted, now=self._now, before_key=None, limit=_CANDIDATES)
-        others = [node for node in found if node.key not in self._given]
+        others = [node for node in found if node.key not in self._given and (node.chat or node.speaker is None)]
         return [*hits, *self._best(others, most=_ABOUT - len(hits))], first
 
     def _latest(self, own: Sequence[Node]) -> dict[int, Node]:

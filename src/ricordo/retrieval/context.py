@@ -151,8 +151,9 @@ def fact_line(hit: Hit, *, before: str | None, reader: str) -> ContextLine:
     Args:
         reader: the owner whose context it is.
     """
-    whose = [f"about {', '.join(map(as_label, hit.about))}"] if hit.about else []
-    if hit.space and hit.speaker and hit.speaker not in hit.about:
+    is_own = hit.about == (hit.speaker,)  # "I moved to Halle", said by Tom
+    whose = [f"about {', '.join(map(as_label, hit.about))}"] if hit.about and not is_own else []
+    if hit.speaker and (is_own or (hit.space and hit.speaker not in hit.about)):
         whose.append(f"said by {as_label(hit.speaker)}")
     elif hit.space and hit.writer not in ("", reader) and not hit.speaker and not hit.about:  # "off sick today"
         whose.append(f"noted by {as_label(hit.writer)}")

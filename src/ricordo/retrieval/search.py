@@ -674,8 +674,8 @@ def _of_the_time(
 
 
 def _is_named(nodes: Mapping[int, Node], key: int) -> bool:
-    """Return whether a memory begins with the name of whom it is about. If it may have changed what the user says of
-    themselves, the name is theirs.
+    """Return whether a memory begins with the name of the person it is about. If it may change what the user said of
+    themselves, that name is theirs.
     """
     node = nodes.get(key)
     return node is not None and node.content.startswith(node.about[:1] or ("\n",))
