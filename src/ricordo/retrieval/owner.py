@@ -112,9 +112,7 @@ def own_facts(snapshot: Snapshot, scope: Scope, *, now: int) -> list[Node]:
         return []
     private = Scope.of(scope.owner, "")
     found = snapshot.nodes.page(private, Filter(shelves=(KNOWLEDGE,)), now=now, before_key=None, limit=_FACTS_READ)
-    return [
-        node for node in found if node.owner == scope.owner and node.speaker is None and node.category != "summary"
-    ]
+    return [node for node in found if node.owner == scope.owner and node.speaker is None and node.category != "summary"]
 
 
 def own_entities(snapshot: Snapshot, scope: Scope, names: Sequence[str]) -> list[Entity]:
