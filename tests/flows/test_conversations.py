@@ -266,3 +266,30 @@ async def test_a_plan_that_fell_through_in_a_conversation_comes_after_that_news(
         await memory.add(text, session="home", at=f"2025-04-0{number + 1}")
     found = [hit.content for hit in (await memory.search(question)).hits]
     assert found.index(cancelled) < found.index(planned)
+
+
+CHANGED_BETWEEN_CONVERSATIONS = [
+    ("My rent is 950 euros a month", "They raised my rent to 1,020 euros", "How much is my rent?"),
+    ("Ich nehme Ramipril 5 mg", "Der Arzt hat Ramipril auf 10 mg erhöht", "Wie viel Ramipril nehme ich?"),
+    ("El gimnasio cuesta 38 euros", "Me han subido el gimnasio a 45 euros", "¿Cuánto cuesta el gimnasio?"),
+    ("Я работаю в Яндексе", "Я уволился из Яндекса", "Где я работаю?"),
+]
+
+
+@pytest.mark.parametrize(("before", "now", "question"), CHANGED_BETWEEN_CONVERSATIONS)
+@pytest.mark.parametrize("told", ["two messages", "a fact and a message", "a message and a fact"])
+async def test_what_the_user_says_later_comes_first_also_in_another_conversation(
+    memory: Any, before: str, now: str, question: str, told: str
+) -> None:
+    for number, text in enumerate((before, now)):
+        if told == "two messages" or ("message", "fact")[number] == told.split()[1]:
+            await memory.add(text, session=f"talk {number}")
+        else:
+            await memory.remember(text)
+    assert [hit.content for hit in await memory.search(question)][:2] == [now, before]
+
+
+async def test_what_named_people_tell_each_other_in_two_conversations_keeps_its_order(memory: Any) -> None:
+    await memory.add("My rent is 950 euros a month", session="a", speaker="Ada")
+    await memory.add("They raised my rent to 1,020 euros", session="b", speaker="Bo")
+    assert (await memory.search("What is Ada's rent?"))[0].content == "My rent is 950 euros a month"

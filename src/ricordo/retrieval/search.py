@@ -84,6 +84,7 @@ from ricordo.storage.candidates import (
     Naming,
     Shortlist,
     inverse_frequency,
+    is_statement,
 )
 from ricordo.storage.protocol import by_owner
 from ricordo.storage.values import Filter
@@ -1026,9 +1027,12 @@ def _outdated(
     outdates an older one, but the older fact if the newer one is only a wish, a quotation or about someone else; and
     those of the pairs whose newer fact says that something has changed.
 
-    `remember` has compared the words of the facts; here their meaning is compared as well. Decisions of the user are
-    kept: a fact that was confirmed or reinforced after the newer one was stated still holds.
+    `remember` has compared the words of the facts; here their meaning is compared as well. Messages of the owner are
+    compared only here, without an embedder by their words. Decisions of the user are kept: a fact that was confirmed
+    or reinforced after the newer one was stated still holds.
     """
+    if plan.scale is None:
+        return _outdated_by_words(best, known)
     facts, cosines = _by_meaning(best, known, plan)
     likely = list[tuple[float, int, int, bool]]()
     aside = list[tuple[int, int]]()
@@ -1064,11 +1068,41 @@ def _outdated(
     return [*links, *aside], [link for link in links if link in told]
 
 
+def _outdated_by_words(best: Sequence[Ranked], known: Shortlist) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the pairs of `_outdated` of which one is a message, judged by their words."""
+    said = _statements(best, known)
+    likely = list[tuple[float, int, int, bool]]()
+    for place, newer in enumerate(said):
+        before = {
+            older.key: (older.content, older.speaker)
+            for older in said[:place]
+            if not (_stands_alone(older) and _stands_alone(newer)) and _may_be_outdated(older, newer)
+        }
+        likely += [
+            (change.likelihood, newer.key, older, change.says_so)
+            for older, change in outdated(before, (newer.content, newer.speaker)).items()
+            if {older, newer.key} not in known.decided
+        ]
+    links = _likeliest([each[:3] for each in sorted(likely, reverse=True)], known.versions)
+    told = {(newer, older) for _, newer, older, is_told in likely if is_told}
+    return links, [link for link in links if link in told]
+
+
+def _statements(best: Sequence[Ranked], known: Shortlist) -> list[Node]:
+    """Return the hits that state something, the oldest first."""
+    nodes = (known.nodes[each.key] for each in best if each.key in known.nodes)
+    stated = (
+        node
+        for node in nodes
+        if is_statement(node.type, node.session, node.role, node.speaker, node.content)
+        and not node.content.rstrip().endswith("?")
+    )
+    return sorted(stated, key=lambda node: (_stated_at(node), node.key))
+
+
 def _by_meaning(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> tuple[list[Node], NDArray[np.float32]]:
     """Return the statements among hits, the oldest first, and the cosines of their vectors, float32[n, n]."""
-    nodes = (known.nodes[each.key] for each in best if each.key in known.nodes)
-    facts = sorted((node for node in nodes if _stands_alone(node)), key=lambda node: (_stated_at(node), node.key))
-    facts = [fact for fact in facts if fact.key in known.vectors and not fact.content.rstrip().endswith("?")]
+    facts = [node for node in _statements(best, known) if node.key in known.vectors]
     if plan.scale is None or len(facts) < 2:
         return [], np.zeros((0, 0), np.float32)
     matrix = np.stack([known.vectors[fact.key] for fact in facts])
@@ -1076,12 +1110,17 @@ def _by_meaning(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> tuple[l
 
 
 def _may_be_outdated(older: Node, newer: Node) -> bool:
-    """Return whether two facts are of one memory, and the older one was neither confirmed since nor noted with it."""
-    if (older.owner, older.chat, older.type) != (newer.owner, newer.chat, newer.type):
+    """Return whether two statements are of one memory, and the older one was not confirmed since, nor noted with it."""
+    if (older.owner, older.chat) != (newer.owner, newer.chat) or not _are_alike(older, newer):
         return False
     if older.reinforced_at is not None and older.reinforced_at >= _stated_at(newer):
         return False
     return not (older.origin == newer.origin == "import" and older.valid_from == newer.valid_from)
+
+
+def _are_alike(one: Node, other: Node) -> bool:
+    """Return whether two memories are of one type, or one is a fact and the other a message of the owner."""
+    return one.type == other.type or not {one.type, other.type} - {"episodic", "semantic"}
 
 
 def _nearest_newer(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[tuple[int, int]]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.model import Node, Scope
+from ricordo.model import Node, NodeType, Role, Scope
 from ricordo.storage.values import Filter, Weights
 from ricordo.text.passages import ASKS_ONLY, ASSISTANT, MARK_LENGTH, MARKS_BELOW, TERM_CODES, TOOL
 
@@ -377,6 +377,20 @@ class CandidateSet:
     degraded: tuple[str, ...] = ()
 
 
+MOST_STATED = 300
+"""A message with more characters tells a story, which is not compared with others."""
+
+
+def is_statement(type: NodeType, session: str | None, role: Role | None, speaker: str | None, content: str) -> bool:
+    """Return whether a memory states what a later one may change: a fact, an item outside any conversation such as
+    those of `ricordo.integrations`, or a short message of the owner. What people with names tell each other is not
+    compared.
+    """
+    if type != "episodic" or session is None:
+        return True
+    return role == "user" and not speaker and len(content) <= MOST_STATED
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortlist:
     """Details of the best candidates, read for a few dozen after ranking.
@@ -395,7 +409,7 @@ class Shortlist:
         decided: pairs of these memories that the user has decided on.
         conflicts: (older, newer, id of the review) of the open conflicts in which one of these memories is the older.
         evidence: ids of the messages that knowledge was derived from.
-        vectors: vectors of the nodes that stand alone by the model asked for, float32[d] of length 1.
+        vectors: vectors of the nodes for which `is_statement` holds by the model asked for, float32[d] of length 1.
     """
 
     nodes: Mapping[int, Node]

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 from ricordo.text.analyzer import function_words, index_terms, leaves_out_its_subject
 from ricordo.text.dates.grammar import vocabulary
 from ricordo.text.languages import (
+    NEVER,
     Expressions,
     LanguageSet,
     all_languages,
@@ -1146,6 +1147,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
         or _likelihood(known | _changed(known["share"], is_of_world=is_of_world), weights) < enough
     ):
         return None
+    if shared and kind == "meaning" and all(_only_tells_change(word, new[0]) for word in shared):
+        return None  # "I moved the call with Ben", "We moved the desk"
     found = _together(known, _of_cues(before, after, new[0], shared, are_apart=bool(known["apart"])))
     likely = _likelihood(found, weights)
     is_doubted = any(found[name] for name in DOUBTS)
@@ -1553,12 +1556,35 @@ def of_another_name(question: str, facts: Mapping[K, str]) -> set[K]:
     {2}
     >>> of_another_name("Does Anna live in Oslo?", {1: "Anna lives in Oslo", 2: "Anna lives in Bergen"})
     set()
+    >>> of_another_name("When is the call with Ann?", {1: "The call with Ann is at 9", 2: "I moved the call with Ben"})
+    {2}
     """
     named = [word for word in topics(question[:MAX_CHARS]).words if word.worth == _NAME]
     read = {key: topics(fact) for key, fact in facts.items()} if named else {}
     meant = [said for said in read.values() if all(map(said.may_name, named))]
     heads = [word for word in named if any(_is_head(word, said) for said in meant)]
-    return {key for key, said in read.items() if heads and _has_another_name(said, heads)}
+    things = _things_with(question)
+    return {
+        key
+        for key, said in read.items()
+        if (heads and _has_another_name(said, heads))
+        or any(things[thing] != name for thing, name in _things_with(facts[key]).items() if thing in things)
+    }
+
+
+def _things_with(text: str) -> dict[str, str]:
+    """Return the things that a text names with a person: "the call with Ann"."""
+    found = _thing_with(languages_of(text[:MAX_CHARS])).finditer(text[:MAX_CHARS])
+    return {each["thing"].lower(): each["name"] for each in found}
+
+
+@cached()
+def _thing_with(languages: LanguageSet) -> re.Pattern[str]:
+    known = _words(languages)
+    articles, before = (
+        "|".join(map(re.escape, sorted(each))) or NEVER for each in (known.determiners, known.companions)
+    )
+    return re.compile(rf"(?<!\w)(?i:{articles}) (?P<thing>[^\W\d_]+) (?i:{before}) (?P<name>[^\W\d_a-zа-яё][^\W_]*)")
 
 
 def _is_head(name: TopicWord, said: Topics) -> bool:

@@ -309,15 +309,15 @@ def _is_expired(weights: Weights, now: int) -> bool:
 
 
 def _vectors_of(snapshot: SearchReader, scope: Scope, model: int, nodes: LazyNodes) -> dict[int, Floats]:
-    """Return the vectors, by one model, of the nodes that stand alone."""
-    facts, alone = nodes.knowledge(), nodes.standing_alone()
+    """Return the vectors, by one model, of the nodes that are compared with each other."""
+    facts, stated = nodes.knowledge(), nodes.statements()
     known = next((each for each in snapshot.models.known() if each.key == model), None)
-    if known is None or not alone:
+    if known is None or not stated:
         return {}
-    shelves = (_KNOWLEDGE,) if len(facts) == len(alone) else (_KNOWLEDGE, _EPISODES, _CONSOLIDATED)
+    shelves = (_KNOWLEDGE,) if len(facts) == len(stated) else (_KNOWLEDGE, _EPISODES, _CONSOLIDATED)
     corpus = Corpus(model, known.dimension, snapshot.visible(scope), shelves)
-    rows = snapshot.vector_shelves.vectors(snapshot, corpus, np.array(sorted(alone), np.int64))
-    return {key: row for key, row in zip(sorted(alone), rows, strict=True) if not np.isnan(row[0])}
+    rows = snapshot.vector_shelves.vectors(snapshot, corpus, np.array(sorted(stated), np.int64))
+    return {key: row for key, row in zip(sorted(stated), rows, strict=True) if not np.isnan(row[0])}
 
 
 def _terms(search: _Search) -> dict[str, _Term]:

@@ -16,6 +16,7 @@ from ricordo.clock import from_ms
 from ricordo.decay import STATED, Vital
 from ricordo.errors import NotFoundError
 from ricordo.model import Chat, Member, MemberRole, Node, Scope, Stats
+from ricordo.storage.candidates import is_statement
 from ricordo.storage.database.embeddings import EmbeddingModels
 from ricordo.storage.database.entities import Entities
 from ricordo.storage.database.hashes import row_sum
@@ -44,7 +45,7 @@ Keys = NDArray[np.int64]
 # If one statement asks for more ids than this, they are fetched in slices.
 _SLICE = 5_000
 _WEIGHING = columns_of_node("origin role created_at expires_at closed_at confidence score reinforced_at")
-_STANDING = columns_of_node("type session")
+_STATING = columns_of_node("type session role speaker content")
 # How many statements are read on either side of a line: statements with the same beginning are next to each other.
 _NEIGHBOURS = 3
 
@@ -91,13 +92,9 @@ class LazyNodes(Mapping[int, Node]):
         """Return the keys of the nodes that are not episodes."""
         return [key for key, row in self._rows.items() if row[2] != "episodic"]
 
-    def standing_alone(self) -> list[int]:
-        """Return the keys of the nodes that are facts, or messages outside any conversation."""
-        return [key for key, row in self._rows.items() if _stands_alone(*_STANDING(row))]
-
-
-def _stands_alone(type: str, session: str | None) -> bool:
-    return type != "episodic" or session is None
+    def statements(self) -> list[int]:
+        """Return the keys of the nodes that a search compares with each other, see `is_statement`."""
+        return [key for key, row in self._rows.items() if is_statement(*_STATING(row))]
 
 
 def _weights(row: Row) -> Weights:
