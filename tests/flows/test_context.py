@@ -184,6 +184,9 @@ async def test_small_talk_gets_no_context(memory: Any, prompt: str) -> None:
 @pytest.mark.parametrize(
     "prompt",
     [
+        "hago una tarta de nueces",
+        "Ein Nusskuchen, geht das?",
+        "je prends une glace",
         "What shall I cook tonight?",
         "Suggest a cake recipe",
         "Was soll ich heute Abend kochen?",

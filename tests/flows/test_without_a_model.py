@@ -163,3 +163,11 @@ async def test_a_message_ranks_below_the_fact_that_replaced_what_it_says(memory:
     assert f"“{old}” (since changed: “{new.rstrip('.')}”)" in await memory.context(question)
     assert (await memory.ask(question)).sentences[0].text.rstrip(".") == new.rstrip(".")
     assert not any(hit.notice for hit in await memory.search("What is my cat called?") if "Tom" in hit.content)
+
+
+@pytest.mark.parametrize("said", ["me llamo la clinica, que el doctor no puede", "me llamo mi madre y que no viene"])
+async def test_who_called_is_not_the_name_of_the_user(memory: Any, said: str) -> None:
+    await memory.add(said, session="s", role="user")
+    await memory.add("Me llamo Andrés Pérez", session="s", role="user")
+    await memory.consolidate()
+    assert [node.content for node in await memory.list(type="semantic")] == ["Me llamo Andrés Pérez"]
