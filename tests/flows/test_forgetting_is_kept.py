@@ -362,3 +362,11 @@ async def test_forgetting_what_an_agent_noted_hides_what_the_user_said(memory, c
     await memory.forget(fact.id)
     name = noted.split()[-1]
     assert name not in str(await memory.context(noted)) + "".join(hit.excerpt for hit in await memory.search(noted))
+
+
+async def test_erased_words_stay_away_when_their_speaker_has_a_longer_name_in_the_next_export(memory, clock):
+    await heard(memory, GROUP)
+    await memory.erase(entity="Tom")
+    await heard(memory, [("Tom (Halle)", "I moved to Halle"), ("Lukas", "I moved to Halle")])
+    found = [node.speaker for node in await memory.list(type="episodic") if "Halle" in node.content]
+    assert found == ["Lukas"]

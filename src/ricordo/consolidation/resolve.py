@@ -17,7 +17,7 @@ from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.plain_rules import states_liking
 from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scope
 from ricordo.storage import Snapshot, owner_names
-from ricordo.storage.protocol import by_owner, voices_of
+from ricordo.storage.protocol import by_owner, possible_voices
 from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import (
     Canonical,
@@ -603,7 +603,7 @@ def is_withheld(snapshot: Snapshot, fact: Node, evidence: Sequence[Node]) -> boo
     said = [to_ms(node.event_time) for node in evidence if node.role == "user" and node.origin == "conversation"]
     session, said_at = evidence[0].session, max(said, default=None)
     if snapshot.suppression.withholds(space):
-        voices = voices_of(snapshot, evidence[0])
+        voices = possible_voices(snapshot, evidence[0])
         if snapshot.suppression.matches(space, fact.content, session=session, said_at=said_at, voices=voices):
             return True
     told_at = max(to_ms(node.created_at) for node in evidence)

@@ -15,7 +15,7 @@ from ricordo.clock import checked_id, to_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Change, Json, Node, Reason, Scope, SecretsPolicy
 from ricordo.storage import Snapshot, values
-from ricordo.storage.protocol import Gate, voices_of
+from ricordo.storage.protocol import Gate, possible_voices
 from ricordo.storage.values import check_encodable
 from ricordo.text.prompt_text import NO_TEXT, PLACE, strings_of, without_recalled
 from ricordo.text.relations import is_persons_word
@@ -392,7 +392,7 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
     said_at = to_ms(node.event_time) if is_said_now else None
     node = _without_erased(snapshot, space, node)
     text = node.content
-    voices = voices_of(snapshot, node)
+    voices = possible_voices(snapshot, node)
     found = snapshot.suppression.matches(space, text, session=node.session, said_at=said_at, voices=voices)
     if erased := [each.sentence for each in found if each.is_erased]:
         text = values.without(text, [(each.start, len(each.text)) for each in erased])
@@ -414,7 +414,7 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
 def _without_erased(snapshot: Snapshot, space: int, node: Node) -> Node:
     """Return a message without erased text in its attributes."""
     said = dict.fromkeys(strings_of(node.attributes)) if node.attributes else ()
-    voices = voices_of(snapshot, node) if said else ()
+    voices = possible_voices(snapshot, node) if said else ()
     matches = (
         snapshot.suppression.matches(space, text, session=node.session, said_at=None, voices=voices) for text in said
     )
@@ -429,7 +429,7 @@ def may_learn(snapshot: Snapshot, fact: Node) -> bool:
     space = snapshot.space(fact.owner, fact.chat)
     if space is None or not snapshot.suppression.withholds(space):
         return True
-    voices = voices_of(snapshot, fact)
+    voices = possible_voices(snapshot, fact)
     found = snapshot.suppression.matches(space, fact.content, session=fact.session, said_at=None, voices=voices)
     return not (found or snapshot.suppression.is_erased(space, fact))
 
@@ -440,6 +440,6 @@ def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:
     for fact in facts:
         space = snapshot.space(fact.owner, fact.chat)
         if space is not None and snapshot.suppression.withholds(space):
-            voices = voices_of(snapshot, fact)
+            voices = possible_voices(snapshot, fact)
             found.update(dict.fromkeys(snapshot.suppression.said_anew(space, fact.content, voices=voices)))
     return tuple(found)

@@ -48,9 +48,9 @@ from ricordo.storage.values import (
     Named,
     When,
     check_encodable,
-    voice_of,
+    voices_of,
+    voices_of_name,
 )
-from ricordo.text.analyzer import name_key
 from ricordo.text.canonical import in_owners_words
 from ricordo.text.names import folded_name, name_words
 from ricordo.text.relations import is_persons_word, own_name_stems, stated_own_names
@@ -396,15 +396,15 @@ def by_owner(node: Node, names: Sequence[str]) -> Node:
     return replace(node, content=in_owners_words(node.content, names), about=about)
 
 
-def voices_of(snapshot: Snapshot, node: Node) -> tuple[str, ...]:
+def possible_voices(snapshot: Snapshot, node: Node) -> tuple[str, ...]:
     """Return the voices in which a memory may have been said before: that of its speaker; for the owner, those of all
     their names, under which a chat may have been imported once; for nobody, any.
     """
-    if (said_by := voice_of(node)) is not None:
-        return (said_by,)
+    if said_by := voices_of(node):
+        return said_by
     if not is_persons_word(node.role, node.origin):
         return (NOBODY,)
-    return tuple(name_key(name) for name in owner_names(snapshot, node.owner))
+    return tuple(word for name in owner_names(snapshot, node.owner) for word in voices_of_name(name))
 
 
 def entity_meant(snapshot: Snapshot, scope: Scope, name: str, *, by_part: bool = False) -> Entity:

@@ -600,29 +600,34 @@ def is_mark(word: str) -> bool:
     return word.startswith(_MARK)
 
 
-def voice_of(node: Node) -> str | None:
-    """Return who said a memory, if that is a person with a name: what others say in the same words is not the same.
+def voices_of_message(speaker: str | None, role: Role | None, origin: Origin, *, owner: str) -> tuple[str, ...]:
+    """Return who said a message, if that is a person with a name: what others say in the same words is not the same.
 
-    None is the owner, who may also have spoken under a name, or nobody.
+    Each word of the name is a voice, since people are called Tom in one export and Tom Krell in the next. There is none
+    for the owner, who may also have spoken under a name, and for what no person said.
     """
-    if node.type == "episodic":
-        return voice_of_message(node.speaker, node.role, node.origin, owner=node.owner)
-    return voice(node.speaker, owner=node.owner)
+    return _voices(speaker, owner=owner) if is_persons_word(role, origin) else ()
 
 
-def voice_of_message(speaker: str | None, role: Role | None, origin: Origin, *, owner: str) -> str | None:
-    """Return the `voice_of` a message."""
-    return voice(speaker, owner=owner) if is_persons_word(role, origin) else None
+def voices_of(node: Node) -> tuple[str, ...]:
+    """Return who said a memory, as the voices of `voices_of_message`."""
+    if node.type != "episodic":
+        return _voices(node.speaker, owner=node.owner)
+    return voices_of_message(node.speaker, node.role, node.origin, owner=node.owner)
 
 
-def voice(speaker: str | None, *, owner: str) -> str | None:
-    """Return the voice of a speaker, in which letter case and spaces make no difference."""
-    return name_key(speaker) if speaker and not is_owner(speaker, owner) else None
+def _voices(speaker: str | None, *, owner: str) -> tuple[str, ...]:
+    return voices_of_name(speaker) if speaker and not is_owner(speaker, owner) else ()
+
+
+def voices_of_name(name: str) -> tuple[str, ...]:
+    """Return the words of a name, in which letter case makes no difference."""
+    return tuple(dict.fromkeys(name_key(name).split()))
 
 
 def voices_in(image: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the voices in which the text of a row may have been withheld."""
-    return NOBODY, name_key(image["speaker"] or "")
+    return NOBODY, *voices_of_name(image["speaker"] or "")
 
 
 class Match(NamedTuple):
@@ -639,7 +644,7 @@ class Withhold(NamedTuple):
     Attributes:
         cause: key of the memory that was forgotten or erased.
         words: the sentence as `words_said` returns it.
-        voice: `voice_of` what says it.
+        voices: `voices_of` what says it.
         session: where it was said, if anywhere.
         is_bound: whether it is suppressed in its session only.
         is_shared: whether it is suppressed only as long as the other sentences of its cause are.
@@ -648,7 +653,7 @@ class Withhold(NamedTuple):
 
     cause: int
     words: frozenset[str]
-    voice: str | None
+    voices: tuple[str, ...]
     session: str | None
     is_bound: bool
     is_erased: bool
@@ -657,8 +662,8 @@ class Withhold(NamedTuple):
 
     @property
     def readings(self) -> tuple[frozenset[str], ...]:
-        """How it is recognised: in any voice, or in that of its speaker and of nobody."""
-        return (self.words,) if self.voice is None else tuple(in_voice(self.words, v) for v in (self.voice, NOBODY))
+        """How it is recognised: in any voice, or in those of its speaker and of nobody."""
+        return tuple(in_voice(self.words, each) for each in (*self.voices, NOBODY)) if self.voices else (self.words,)
 
 
 def check_encodable(text: str, *, name: str) -> None:
@@ -697,7 +702,7 @@ def of_text(node: Node, *, is_erased: bool, spans: bool) -> list[Withhold]:
         Withhold(
             cause=node.key,
             words=words_said(each),
-            voice=voice_of(node),
+            voices=voices_of(node),
             session=node.session,
             is_bound=not is_fact and len(each.words) < MIN_GLOBAL_WORDS,
             is_erased=is_erased,
@@ -719,7 +724,7 @@ def of_wordless(node: Node) -> list[Withhold]:
         Withhold(
             cause=node.key,
             words=frozenset((place, f"says {node.content.strip()}")),
-            voice=None,
+            voices=(),
             session=node.session,
             is_bound=False,
             is_erased=True,

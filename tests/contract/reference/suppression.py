@@ -14,8 +14,8 @@ from ricordo.storage.values import (
     is_mark,
     of_text,
     of_wordless,
-    voice_of,
-    voice_of_message,
+    voices_of,
+    voices_of_message,
     without,
     words_said,
 )
@@ -157,16 +157,16 @@ class Suppression:
             "edges", lambda row: row["source"] == node.key and row["relation_type"] == "derived_from"
         )
         derived = {row["target"] for row in edges}
-        asked, whose = derived | self._saying(space, wanted), voice_of(node)
+        asked, whose = derived | self._saying(space, wanted), voices_of(node)
 
-        def says(row: Row) -> str | None:
-            return voice_of_message(row["speaker"], row["source_role"], row["source_type"], owner=node.owner)
+        def says(row: Row) -> tuple[str, ...]:
+            return voices_of_message(row["speaker"], row["source_role"], row["source_type"], owner=node.owner)
 
         return [
             Withhold(
                 cause=node.key,
                 words=words_said(each),
-                voice=says(row),
+                voices=says(row),
                 session=None
                 if row["session"] is None
                 else self._state.tables["sessions"][(row["session"],)]["session_id"],
@@ -176,7 +176,7 @@ class Suppression:
                 spans=((row["key"], each.start, len(each.text)),),
             )
             for row in self._state.all("nodes", lambda row: row["key"] in asked and row["type"] == "episodic")
-            if row["key"] in derived or None in (whose, says(row)) or says(row) == whose
+            if row["key"] in derived or not (whose and says(row)) or not set(whose).isdisjoint(says(row))
             for each in sentences(row["content"])
             if _says(each.words, wanted, is_source=row["key"] in derived)
         ]

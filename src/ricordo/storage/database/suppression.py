@@ -25,8 +25,8 @@ from ricordo.storage.values import (
     is_mark,
     of_text,
     of_wordless,
-    voice_of,
-    voice_of_message,
+    voices_of,
+    voices_of_message,
     without,
     words_said,
 )
@@ -139,24 +139,24 @@ class Suppression(Group):
             return []
         derived = {key for (key,) in self._sql.rows("withheld_sources", {"node": node.key})}
         saying = derived | self._saying(space, wanted, postings)
-        whose = voice_of(node)
+        whose = voices_of(node)
         texts = [
-            (key, content, session, voice_of_message(*said, owner=node.owner))
+            (key, content, session, voices_of_message(*said, owner=node.owner))
             for key, content, session, *said in self._sql.rows("withheld_texts", {"nodes": json.dumps(sorted(saying))})
         ]
         return [
             Withhold(
                 cause=node.key,
                 words=words_said(each),
-                voice=voice,
+                voices=voices,
                 session=session,
                 is_bound=len(each.words) < MIN_GLOBAL_WORDS,
                 is_erased=False,
                 is_shared=True,
                 spans=((key, each.start, len(each.text)),),
             )
-            for key, content, session, voice in texts
-            if key in derived or None in (whose, voice) or voice == whose
+            for key, content, session, voices in texts
+            if key in derived or not (whose and voices) or not set(whose).isdisjoint(voices)
             for each in sentences(content)
             if _says(each.words, wanted, is_source=key in derived)
         ]
