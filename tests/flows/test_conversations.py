@@ -293,3 +293,11 @@ async def test_what_named_people_tell_each_other_in_two_conversations_keeps_its_
     await memory.add("My rent is 950 euros a month", session="a", speaker="Ada")
     await memory.add("They raised my rent to 1,020 euros", session="b", speaker="Bo")
     assert (await memory.search("What is Ada's rent?"))[0].content == "My rent is 950 euros a month"
+
+
+async def test_a_question_for_a_number_is_answered_by_what_has_it(memory: Any) -> None:
+    said = ("Invoice RE-2041 was changed to 850 euros", "Invoice RE-2042 was changed to 910 euros")
+    for number, text in enumerate(said):
+        await memory.add(text, session=f"talk {number}")
+    for number, text in zip(("RE-2041", "RE-2042"), said, strict=True):
+        assert (await memory.search(f"How much is invoice {number}?"))[0].content == text

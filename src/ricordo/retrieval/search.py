@@ -1032,13 +1032,13 @@ def _outdated(
     or reinforced after the newer one was stated still holds.
     """
     if plan.scale is None:
-        return _outdated_by_words(best, known)
+        return _outdated_by_words(best, known, plan)
     facts, cosines = _by_meaning(best, known, plan)
     likely = list[tuple[float, int, int, bool]]()
     aside = list[tuple[int, int]]()
     over = dict[int, int]()  # the places of older versions, and of the first fact after each
     for (place, older), (later, newer) in sorted(combinations(enumerate(facts), 2), key=lambda pair: pair[1][0]):
-        if not _may_be_outdated(older, newer):
+        if not _may_be_outdated(older, newer) or _is_of_another_number(older, newer, plan):
             continue
         others = [at for at in range(len(facts)) if at not in (place, later) and over.get(at, later) >= later]
         context = by_meaning(
@@ -1068,7 +1068,9 @@ def _outdated(
     return [*links, *aside], [link for link in links if link in told]
 
 
-def _outdated_by_words(best: Sequence[Ranked], known: Shortlist) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def _outdated_by_words(
+    best: Sequence[Ranked], known: Shortlist, plan: Plan
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return the pairs of `_outdated` of which one is a message, judged by their words."""
     said = _statements(best, known)
     likely = list[tuple[float, int, int, bool]]()
@@ -1076,7 +1078,9 @@ def _outdated_by_words(best: Sequence[Ranked], known: Shortlist) -> tuple[list[t
         before = {
             older.key: (older.content, older.speaker)
             for older in said[:place]
-            if not (_stands_alone(older) and _stands_alone(newer)) and _may_be_outdated(older, newer)
+            if not (_stands_alone(older) and _stands_alone(newer))
+            and _may_be_outdated(older, newer)
+            and not _is_of_another_number(older, newer, plan)
         }
         likely += [
             (change.likelihood, newer.key, older, change.says_so)
@@ -1116,6 +1120,12 @@ def _may_be_outdated(older: Node, newer: Node) -> bool:
     if older.reinforced_at is not None and older.reinforced_at >= _stated_at(newer):
         return False
     return not (older.origin == newer.origin == "import" and older.valid_from == newer.valid_from)
+
+
+def _is_of_another_number(older: Node, newer: Node, plan: Plan) -> bool:
+    """Return whether a question names a thing by its number ("invoice 2026-041"), and only the older one names it."""
+    asked = topics(plan.query.text).identifiers & topics(older.content).identifiers
+    return bool(asked - topics(newer.content).identifiers)
 
 
 def _are_alike(one: Node, other: Node) -> bool:
