@@ -1063,9 +1063,8 @@ def _outdated(
             over.setdefault(place, later)
         elif not asks_for(plan.query.text, newer.content, older.content):
             aside.append((older.key, newer.key))
-    told = {(newer, older) for _, newer, older, is_told in likely if is_told}
-    links = _likeliest([each[:3] for each in sorted(likely, reverse=True)], known.versions)
-    return [*links, *aside], [link for link in links if link in told]
+    links, told = _linked(likely, known)
+    return [*links, *aside], told
 
 
 def _outdated_by_words(
@@ -1087,8 +1086,19 @@ def _outdated_by_words(
             for older, change in outdated(before, (newer.content, newer.speaker)).items()
             if {older, newer.key} not in known.decided
         ]
+    return _linked(likely, known)
+
+
+def _linked(
+    likely: Sequence[tuple[float, int, int, bool]], known: Shortlist
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the links (newer, older) of likely changes, and those whose newer one says that something has changed.
+
+    Args:
+        likely: (likelihood, newer, older, whether the newer one says so).
+    """
     links = _likeliest([each[:3] for each in sorted(likely, reverse=True)], known.versions)
-    told = {(newer, older) for _, newer, older, is_told in likely if is_told}
+    told = {(newer, older) for _, newer, older, says_so in likely if says_so}
     return links, [link for link in links if link in told]
 
 
