@@ -71,6 +71,22 @@ async def test_a_question_turn_brings_its_reply_into_the_context(memory: Any) ->
     assert (await memory.context_parts("Which day does the plumber come?", session="monday")).text is None
 
 
+async def test_a_nod_of_the_person_a_question_names_is_left_out(memory: Any) -> None:
+    said = (
+        ("Katja", "hi all, the picnic is on saturday"),
+        ("Ilja", "nice"),
+        ("Tom", "can't do saturdays"),
+        ("Ilja", "haha yes"),
+        ("Katja", "Ilja is allergic to walnuts, mind the cake"),
+        ("Ilja", "thank you all"),
+    )
+    for day, (speaker, text) in enumerate(said, 1):
+        await memory.add(text, speaker=speaker, session="picnic", at=f"2026-08-{day:02}")
+    context = await memory.context("What is Ilja allergic to?")
+    assert "walnuts" in context
+    assert not any(nod in context for nod in ("nice", "haha", "thank"))
+
+
 async def test_recalled_text_is_not_learnt_again(memory: Any) -> None:
     await household(memory)
     block = await memory.context("Where does Helen work, at the museum?")

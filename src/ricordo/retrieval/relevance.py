@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from ricordo.retrieval.answerability import EVERYTHING, answer_odds, asked_for, asked_of, features
 from ricordo.retrieval.query import Plan, Query, asks_for_tasks
 from ricordo.retrieval.ranking import Ranked
-from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context
+from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context, says_little
 from ricordo.storage.values import Floor
 from ricordo.text.analyzer import (
     begins_with_oneself,
@@ -125,6 +126,7 @@ class Evidence:
             names: "Anna and the rent".
         letters: float32[size], information of the topic words that occur letter by letter, in nats.
         worded: bool[size], whether a candidate was compared word by word.
+        says_little: float32[size], 1 for a nod or a word of thanks.
         is_named: the question names an entity in memory.
         asks_all: the question has no topic besides names.
         names_stranger: the question has a word that is written like a name and occurs in no memory.
@@ -141,6 +143,7 @@ class Evidence:
     letters: Floats
     worded: NDArray[np.bool_]
     in_period: NDArray[np.bool_]
+    says_little: Floats
     is_named: bool = False
     asks_all: bool = False
     names_stranger: bool = False
@@ -198,6 +201,7 @@ def evidence_of(pool: Pool, plan: Plan) -> Evidence:
         letters=np.asarray(asked.idf @ asked.held, np.float32),
         worded=pool.worded[:size],
         in_period=_in_period(pool, plan),
+        says_little=says_little(pool),
         is_named=is_named,
         asks_all=not asked.words,
         names_stranger=any(pool.frequencies.get(word) == 0 for word in strange - names),
@@ -305,16 +309,15 @@ def judge(
     weighed = weigh_up(best, evidence, floor, nodes=nodes, question=query.text)
     relevance = {each.key: float(value) for each, value in zip(best, weighed.relevance, strict=True)}
     others = weighed.is_of_others
-    reasons = {
-        each.key: "it is about someone other than the question names"
-        for each, is_other in zip(best, others, strict=True)
-        if is_other
-    }
+    nods = evidence.says_little[[each.place for each in best]] > 0
+    apart = {each.key: "it says nothing by itself" for each in compress(best, nods)}
+    apart |= {each.key: "it is about someone other than the question names" for each in compress(best, others)}
+    reasons = dict(apart)
     low, behind = under_floor(weighed), behind_best(weighed)
     clears = weighed.relevance >= 0
     if query.with_leading and not evidence.names_stranger:  # a missing memory costs a context more than an extra line
         clears |= (weighed.as_turns >= 0) & ~low
-    if not clears[~others].any():
+    if not clears[~(others | nods)].any():
         nothing = "nothing in the memory stands out from chance for this question"
         return Judged(kept=(), relevance=relevance, reasons={each.key: nothing for each in best} | reasons)
     kept: list[Ranked] = []
@@ -322,7 +325,7 @@ def judge(
     for place, each in enumerate(best):
         mine = evidence.met[:, each.place]
         tells_more = bool(((mine >= TUNING.met) & (met <= TUNING.unmet) & (evidence.worth >= TUNING.worth)).any())
-        if others[place]:
+        if each.key in apart:
             continue
         if low[place]:
             reasons[each.key] = "it says no more to the question than chance would"
@@ -333,7 +336,7 @@ def judge(
             reasons[each.key] = "better hits say all of the question that it says"
     shown = {each.key for each in kept}
     if shown and query.with_leading:
-        shown |= _leading(best, weighed.is_fact) - {best[place].key for place in others.nonzero()[0]}
+        shown |= _leading(best, weighed.is_fact) - apart.keys()
     newer = _newer_versions(shown, best, links)  # a stale fact alone misleads more than an extra hit
     is_strict = not (query.with_leading or query.judge)
     shown |= {key for key in newer if not is_strict or relevance[key] >= -_NEARLY}

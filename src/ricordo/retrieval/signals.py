@@ -452,7 +452,23 @@ def length(pool: Pool, plan: Plan) -> Floats:
     """
     logarithms = np.log(np.maximum(pool.turns.lengths[: pool.size], 1))
     above = logarithms - np.float32(_median(logarithms))
-    return np.asarray(np.minimum(np.maximum(above, -1), 1) * pool.meets * _is_of_speaker(pool), np.float32)
+    value = np.minimum(np.maximum(above, -1), 1) * pool.meets * _is_of_speaker(pool)
+    return np.asarray(value - _SAYS_LITTLE * says_little(pool), np.float32)
+
+
+_SHORT_WORDS = 20
+"""Up to this length, in characters, a turn without a name, number or time is a word of thanks or a nod. With 35, hits
+in first place are lost in REALTALK.
+"""
+_SAYS_LITTLE = 5.0
+"""What such a turn loses. LoCoMo and REALTALK find as much as without; with 10, REALTALK finds less."""
+
+
+def says_little(pool: Pool) -> Floats:
+    """Whether a candidate is a nod or a word of thanks: short, naming nothing, and not about its speaker."""
+    is_short = pool.turns.lengths[: pool.size] <= _SHORT_WORDS
+    told = _holds(pool, FIRST_PERSON | NAME | NUMBER | TIME) + ((pool.turns.flags.take(pool.before[0]) & ASKS) != 0)
+    return np.asarray(is_short * (told == 0) * _is_of_speaker(pool), np.float32)
 
 
 def entity(pool: Pool, plan: Plan) -> Floats | None:
