@@ -234,3 +234,17 @@ async def test_a_new_friend_or_a_second_dentist_is_no_change(memory: Any) -> Non
     await memory.remember("My dentist is Dr. Bell")
     for text in ("Ines Duarte is my friend now", "Dr. Okafor is my dentist"):
         assert (await memory.remember(text)).outdates == ()
+
+
+@pytest.mark.parametrize("question", ["What does my father take?", "Was nimmt mein Vater?", "Что принимает мой папа?"])
+async def test_a_contact_named_by_a_relation_is_that_relative(memory: Any, question: str) -> None:
+    for speaker, text in (("Papa", "Ich nehme jetzt Metformin"), ("Tom", "Ich nehme Ibuprofen"), ("Papa", "Hallo")):
+        await memory.add(text, speaker=speaker, session="family")
+    assert (await memory.search(question)).hits[0].content == "Ich nehme jetzt Metformin"
+    assert (await memory.entity("my father")).name == "Papa"
+
+
+async def test_a_stated_relation_counts_more_than_a_name_that_is_one(memory: Any) -> None:
+    await memory.add("I take insulin", speaker="Papa", session="friends")
+    await memory.remember("My father is Karl")
+    assert (await memory.entity("my father")).name == "Karl"

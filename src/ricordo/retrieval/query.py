@@ -19,7 +19,7 @@ from ricordo.clock import from_ms
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import OPEN_TASK, Category, Fusion, Json, Judging, NodeType, Scope
 from ricordo.models.embedding import Embedded
-from ricordo.storage import Snapshot, entity_meant, session_meant
+from ricordo.storage import Snapshot, called_by_relation, entity_meant, session_meant
 from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
 from ricordo.text.analyzer import (
     QUESTION_MARKS,
@@ -752,7 +752,9 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
         if len(those) == 1 and named.isdisjoint(index_terms(word)):
             found.setdefault(frozenset(index_terms(word)), {}).update(dict.fromkeys(those))
     for predicate in relations_in(text):
-        if those := snapshot.graph.related(scope, predicate):
+        if those := snapshot.graph.related(scope, predicate) or [
+            each.key for each in called_by_relation(snapshot, scope, predicate)
+        ]:
             terms = frozenset(term for word in stems_of(predicate) for term in index_terms(word))
             found.setdefault(terms, {}).update(dict.fromkeys(those))
     return tuple(
