@@ -30,6 +30,7 @@ def evidence(values: np.ndarray) -> Evidence:
         letters=np.zeros(size, np.float32),
         worded=np.zeros(size, np.bool_),
         in_period=np.zeros(size, np.bool_),
+        says_little=np.zeros(size, np.float32),
     )
 
 
