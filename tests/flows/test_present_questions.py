@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ricordo import Memory, Scope
+from tests.flows.conftest import DAY, HandClock
 
 TOLD = {
     "en": ("I live in Porto", "We moved to Ghent", "I work at Acme as a baker", "Since June I work at Lidl"),
@@ -392,3 +393,38 @@ async def test_a_job_told_by_the_users_name_answers_where_they_work(
     for text in (name, before, now):
         await memory.remember(text)
     assert (await memory.search(question))[0].content == now
+
+
+ANNOUNCED = [
+    ("My rent is 780 euros", "From October the rent is 845 euros", "How much rent do I pay?"),
+    ("I'm insured with Hanse", "Starting in October my insurance is with Nordlicht", "Who is my insurance with?"),
+    ("Ich wohne in Bremen", "Ab Oktober wohne ich in Walle", "Wo wohne ich?"),
+    ("Mi alquiler es de 780 euros", "A partir de octubre el alquiler sube a 845", "¿Cuánto pago de alquiler?"),
+    ("Mon loyer est de 780 euros", "À partir d'octobre le loyer passe à 845", "Combien est mon loyer ?"),
+    ("Мы живём в Перми", "С октября мы живём в Казани", "Где мы живём?"),
+]
+
+
+@pytest.mark.parametrize(("now", "later", "question"), ANNOUNCED)
+async def test_an_announced_change_counts_from_its_day(
+    memory: Any, clock: HandClock, now: str, later: str, question: str
+) -> None:
+    await memory.remember(now)
+    clock.ms += DAY
+    assert (await memory.remember(later)).outdates == ()
+    clock.ms += 400 * DAY
+    assert [hit.content for hit in (await memory.search(question)).hits[:2]] == [later, now]
+
+
+@pytest.mark.parametrize(("now", "later", "question"), ANNOUNCED)
+async def test_an_announcement_that_has_come_when_it_is_told_is_a_change(
+    memory: Any, now: str, later: str, question: str
+) -> None:
+    await memory.remember(now, at="2024-05-01")
+    assert [each.content for each in (await memory.remember(later, at="2024-09-20")).outdates] == [now]
+
+
+async def test_the_rent_that_went_up_is_ones_own(memory: Any) -> None:
+    await memory.remember("My rent is 780 euros")
+    told = await memory.remember("The rent went up to 845 euros")
+    assert [each.content for each in told.outdates] == ["My rent is 780 euros"]

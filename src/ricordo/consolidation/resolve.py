@@ -27,7 +27,17 @@ from ricordo.text.canonical import (
     is_of_one_speaker,
     slot_words,
 )
-from ricordo.text.change import Said, Succession, are_dates_of_two, in_full, likelihood, outdated, tells_change, topics
+from ricordo.text.change import (
+    Said,
+    Succession,
+    are_dates_of_two,
+    has_begun,
+    in_full,
+    likelihood,
+    outdated,
+    tells_change,
+    topics,
+)
 from ricordo.text.clauses import changes_a_clause, words_to_look_for
 from ricordo.text.headed import are_of_two_notes
 from ricordo.text.lifetimes import expiring, lasting
@@ -418,7 +428,9 @@ def _outdated(facts: Mapping[K, Said], node: Node) -> dict[K, Verdict]:
     At most one is replaced. The user decides on the others.
     """
     new = form_of(node)
-    found = outdated(dict(sorted(facts.items())), (node.content, node.speaker))
+    told = node.event_time.date()
+    is_now = has_begun(node.content, told=told, today=node.created_at.date())
+    found = outdated(dict(sorted(facts.items())), (node.content, node.speaker), has_begun=is_now)
     found |= {key: _OF_THE_DEAD for key in _about_the_dead(facts, node) if key not in found}
     forms = {key: _form_beside(facts[key], node) for key in found}
     found = {

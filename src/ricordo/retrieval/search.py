@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Container, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from itertools import chain, combinations, islice, takewhile
 from math import inf, log
 from typing import NamedTuple, TypeGuard
@@ -93,8 +93,9 @@ from ricordo.text.canonical import canonical
 from ricordo.text.change import (
     are_of_two_people,
     asks_for,
+    begins,
     by_meaning,
-    cues,
+    has_begun,
     in_full,
     of_another,
     of_another_name,
@@ -108,9 +109,8 @@ from ricordo.text.change import (
 )
 from ricordo.text.dates import DATES
 from ricordo.text.dates.grammar import mentions_time
-from ricordo.text.dates.resolution import Span, coming_days, dated_phrases, day_named_in, day_words
+from ricordo.text.dates.resolution import Span, coming_days, day_named_in, day_words
 from ricordo.text.headed import HEADING, are_of_two_notes
-from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relations import stated_own_names
 from ricordo.text.relatives import stated_relations, tells_another_holder
@@ -143,7 +143,6 @@ _LATELY_MS, _DAY_MS = 30 * 86_400_000, 86_400_000
 _CHANGES_READ = 200
 # Replaced facts of the time that a question names.
 _FORMER = 40
-_SOON = timedelta(days=30)
 # Maximum number of causal steps to follow, by the complexity of the question.
 _DEPTHS = {"simple": 2, "complex": 4}
 
@@ -388,7 +387,7 @@ def _weighed(
     if plan.query.filter.archived or (plan.is_of_past and coming is None):
         return weighed, []
     weighed = _with_changes(weighed, known, plan.query)
-    changed, told = _outdated(weighed[:_COMPARED], known, plan)
+    changed, told = _outdated(weighed[:_COMPARED], known, plan, zone=zone)
     across = _across_spaces(weighed[:_COMPARED], known)
     told += across
     links = [
@@ -957,19 +956,16 @@ def _today(plan: Plan, zone: ZoneInfo) -> date:
 
 def _is_to_come(node: Node | None, *, day: date, zone: ZoneInfo) -> bool:
     """Return whether a fact begins to hold after a day."""
-    begins = None if node is None else _begins(node, zone)
-    return begins is not None and begins > day
+    since = None if node is None else begins(node.content, told=_told_on(node, zone))
+    return since is not None and since > day
 
 
-def _begins(node: Node, zone: ZoneInfo) -> date | None:
-    """Return the day from which a fact holds that did not hold yet when it was told: "From January the rate will be
-    125". A day that is not understood counts as a month later. None for other facts.
-    """
-    told = node.event_time.astimezone(zone).date()
-    named = [each.first for each in dated_phrases(node.content, today=told) if each.first > told]
-    if not named and "future" not in cues(node.content, languages_of(node.content)):
-        return None
-    return min(named, default=told + _SOON)
+def _told_on(node: Node, zone: ZoneInfo) -> date:
+    return node.event_time.astimezone(zone).date()
+
+
+def _has_begun(node: Node, plan: Plan, zone: ZoneInfo) -> bool:
+    return has_begun(node.content, told=_told_on(node, zone), today=_today(plan, zone))
 
 
 def _in_their_time(
@@ -979,13 +975,15 @@ def _in_their_time(
     each holds on that day.
     """
     facts = [node for each in best if (node := known.nodes.get(each.key)) is not None and _stands_alone(node)]
-    begins = {each.key: since for each in facts if (since := _begins(each, zone)) is not None}
+    coming = {
+        each.key: since for each in facts if (since := begins(each.content, told=_told_on(each, zone))) is not None
+    }
     return [
-        (older.key, newer.key) if begins[newer.key] > day else (newer.key, older.key)
+        (older.key, newer.key) if coming[newer.key] > day else (newer.key, older.key)
         for newer in facts
         for older in facts
-        if newer.key in begins
-        and older.key not in begins
+        if newer.key in coming
+        and older.key not in coming
         and older.event_time <= newer.event_time
         and share_topic(plan.query.text, older.content, newer.content)
     ]
@@ -1021,7 +1019,7 @@ def _said_of_themselves(best: Sequence[Ranked], known: Shortlist, plan: Plan, *,
 
 
 def _outdated(
-    best: Sequence[Ranked], known: Shortlist, plan: Plan
+    best: Sequence[Ranked], known: Shortlist, plan: Plan, *, zone: ZoneInfo
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Return pairs of top facts, or of top items, of which the first ranks above the second: usually a newer fact that
     outdates an older one, but the older fact if the newer one is only a wish, a quotation or about someone else; and
@@ -1032,7 +1030,7 @@ def _outdated(
     or reinforced after the newer one was stated still holds.
     """
     if plan.scale is None:
-        return _outdated_by_words(best, known, plan)
+        return _outdated_by_words(best, known, plan, zone=zone)
     facts, cosines = _by_meaning(best, known, plan)
     likely = list[tuple[float, int, int, bool]]()
     aside = list[tuple[int, int]]()
@@ -1050,7 +1048,8 @@ def _outdated(
                 if at < later and not are_of_two_people(facts[at].content, newer.content)
             ],
         )
-        change = succession((older.content, older.speaker), (newer.content, newer.speaker), context)
+        said = (older.content, older.speaker), (newer.content, newer.speaker)
+        change = succession(*said, context, has_begun=_has_begun(newer, plan, zone))
         if not change or {older.key, newer.key} in known.decided:
             continue
         if not change.stands_aside:
@@ -1068,22 +1067,25 @@ def _outdated(
 
 
 def _outdated_by_words(
-    best: Sequence[Ranked], known: Shortlist, plan: Plan
+    best: Sequence[Ranked], known: Shortlist, plan: Plan, *, zone: ZoneInfo
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the pairs of `_outdated` of which one is a message, judged by their words."""
+    """Return the pairs of `_outdated` of which one is a message, or whose newer fact announced what has come since,
+    judged by their words. `remember` has compared all others.
+    """
     said = _statements(best, known)
     likely = list[tuple[float, int, int, bool]]()
     for place, newer in enumerate(said):
+        is_now = _has_begun(newer, plan, zone)
         before = {
             older.key: (older.content, older.speaker)
             for older in said[:place]
-            if not (_stands_alone(older) and _stands_alone(newer))
+            if (is_now or not (_stands_alone(older) and _stands_alone(newer)))
             and _may_be_outdated(older, newer)
             and not _is_of_another_number(older, newer, plan)
         }
         likely += [
             (change.likelihood, newer.key, older, change.says_so)
-            for older, change in outdated(before, (newer.content, newer.speaker)).items()
+            for older, change in outdated(before, (newer.content, newer.speaker), has_begun=is_now).items()
             if {older, newer.key} not in known.decided
         ]
     return _linked(likely, known)

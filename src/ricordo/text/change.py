@@ -13,13 +13,15 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from functools import cache
 from importlib.resources import files
 from math import exp
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ricordo.text.analyzer import function_words, index_terms, leaves_out_its_subject
-from ricordo.text.dates.grammar import vocabulary
+from ricordo.text.dates.grammar import find_all_days, mentions_time, vocabulary
+from ricordo.text.dates.resolution import dated_phrases
 from ricordo.text.languages import (
     NEVER,
     Expressions,
@@ -57,6 +59,7 @@ K = TypeVar("K")
 MAX_CHARS = 600
 """A longer text tells a story, so only its beginning is read."""
 
+_ANY_DAY = date(2000, 1, 1)
 _WORD = re.compile(r"[^\W_]+(?:['’.:,/-][^\W_]+)*")
 _NAME_WITHIN = re.compile(r"(?<=[^\W_] )(?!I\b)[^\W\d_a-zа-яё][^\W_]*")
 _MARKS = '"„“”«»'
@@ -433,11 +436,21 @@ def _without(stems: tuple[str, ...], marks: Set[str]) -> tuple[str, ...]:
 
 def _subject(text: str, languages: LanguageSet) -> list[tuple[tuple[str, ...], bool]] | None:
     """Return stems per significant word before the verb, and whether the word names a person; None without a verb."""
-    words = () if leaves_out_its_subject(text, languages) else subject_of(text)
+    words = () if leaves_out_its_subject(text, languages) else subject_of(_behind_its_time(text, languages))
     if words is None:
         return None
     telling = [(each, word) for each in words if not (word := _word(each, languages)).is_silent]
     return [(word.stems, word.is_kin or not _is_ordinary(each, languages)) for each, word in telling]
+
+
+def _behind_its_time(text: str, languages: LanguageSet) -> str:
+    """Return a statement without the time that it begins with: "From October the rent is 845"."""
+    named = (
+        find_all_days(text, today=_ANY_DAY, ahead=True, languages=languages)
+        if mentions_time(text, languages=languages)
+        else []
+    )
+    return text[named[0].end :].lstrip(" ,") if named and not text[: named[0].start].strip() else text
 
 
 def _is_ordinary(word: str, languages: LanguageSet) -> bool:
@@ -627,9 +640,7 @@ def _state(languages: LanguageSet) -> re.Pattern[str]:
 @cached(maxsize=4_096)
 def cues(text: str, languages: LanguageSet) -> frozenset[Cue]:
     """Return the cues of change in a sentence. A denied change counts as no change: "never resigned"."""
-    said = (
-        _NAME_WITHIN.sub("_", text) if _words(languages).capitals_are_names else text
-    )  # "New" in "New Delhi" is no cue
+    said = _NAME_WITHIN.sub(_without_name, text) if _words(languages).capitals_are_names else text
     low = _state(languages).sub(" ", said.lower())
     expressions = _expressions(languages)
     found = expressions.kinds_in(low)
@@ -640,6 +651,11 @@ def cues(text: str, languages: LanguageSet) -> frozenset[Cue]:
     if _taken_back(languages).search(low):  # "kidding" tells of a joke, too
         found = found - {"reported", "unchanged", "future"} | {"corrected"}
     return frozenset(found | {"asks"} if text.rstrip().endswith("?") else found)
+
+
+def _without_name(found: re.Match[str]) -> str:
+    """Return a mark in place of a name, since "New" in "New Delhi" is no cue, but "July" in "from July" is."""
+    return found.group() if mentions_time(found.group()) else "_"
 
 
 def _takes_back(text: str) -> bool:
@@ -915,7 +931,36 @@ class Succession:
     stands_aside: bool = False
 
 
-def outdated(facts: Mapping[K, Said], new: Said) -> dict[K, Succession]:
+_SOON = timedelta(days=30)
+"""After so long, a change counts as begun that was announced without a day."""
+
+
+def begins(text: str, *, told: date) -> date | None:
+    """Return the day from which a statement holds that did not hold yet when it was told: "From January the rate will
+    be 125". None for other statements.
+    """
+    named = [each.first for each in dated_phrases(text, today=told) if each.first > told]
+    if not named and not _announces(text):
+        return None
+    return min(named, default=told + _SOON)
+
+
+def has_begun(text: str, *, told: date, today: date) -> bool:
+    """Return whether a statement announces a change for a time that it names, and that time has come.
+
+    >>> text, told = "From July I pay 845", date(2026, 5, 3)
+    >>> has_begun(text, told=told, today=told), has_begun(text, told=told, today=date(2026, 8, 1))
+    (False, True)
+    """
+    named = dated_phrases(text, today=told) if _announces(text) else ()
+    return any(each.first <= today and each.last >= told for each in named)
+
+
+def _announces(text: str) -> bool:
+    return "future" in cues(text, languages_of(text))
+
+
+def outdated(facts: Mapping[K, Said], new: Said, *, has_begun: bool = False) -> dict[K, Succession]:
     """Return the facts that a new statement may make outdated, judged by words.
 
     Going back to an earlier version ("on Slack", "moved to Zulip", "on Slack again") repeats more of it than of the
@@ -923,6 +968,7 @@ def outdated(facts: Mapping[K, Said], new: Said) -> dict[K, Succession]:
 
     Args:
         facts: by key, the oldest first.
+        has_begun: the time has come from which the new statement holds: "From July I pay 845", in August.
     """
     texts = {key: text for key, (text, _) in facts.items()}
     contexts = by_words(texts, new[0])
@@ -935,7 +981,7 @@ def outdated(facts: Mapping[K, Said], new: Said) -> dict[K, Succession]:
         if earlier:
             others = by_words({key: text for key, text in texts.items() if key not in earlier}, new[0])
             contexts[leader] = others[leader]
-    found = {key: succession(old, new, contexts[key]) for key, old in facts.items()}
+    found = {key: succession(old, new, contexts[key], has_begun=has_begun) for key, old in facts.items()}
     return {key: change for key, change in found.items() if change}
 
 
@@ -999,7 +1045,7 @@ def _rivals(count: int) -> float:
     return min(count / _MOST_RIVALS, 1.0)
 
 
-def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession | None:
+def succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun: bool = False) -> Succession | None:
     """Return how a new statement affects an older one on the same topic; None if the topics differ.
 
     A long older statement says several things ("She lives in Bern and works for the post office"). A new statement may
@@ -1011,11 +1057,12 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
 
     Args:
         context: the features beyond the two texts: `by_words` or `by_meaning`.
+        has_begun: the time has come from which the new statement holds.
     """
     before = topics(old[0])
     if _are_of_one_event(old[0], new[0]) or (_is_task(new[0]) and not _is_task(old[0])):
         return None  # what is still to be done has changed nothing yet
-    found = _succession(old, new, context)
+    found = _succession(old, new, context, has_begun=has_begun)
     if not found and _has_come_about(old, new):
         return _COME_ABOUT
     if found:
@@ -1028,7 +1075,8 @@ def succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession
     if len(clauses) > 1 and _AGAINST.isdisjoint(cues(new[0], languages_of(new[0]))):
         parts += [(old[0], clause) for clause in clauses]
     of_parts = [
-        _succession((one, old[1]), (other, new[1]), _of_part(context, old[0], one, other)) for one, other in parts
+        _succession((one, old[1]), (other, new[1]), _of_part(context, old[0], one, other), has_begun=has_begun)
+        for one, other in parts
     ]
     likeliest = max((each for each in of_parts if each and not each.stands_aside), key=_by_likelihood, default=None)
     is_clear = likeliest is not None and likeliest.says_so and likeliest.likelihood >= _OF_A_PART
@@ -1117,7 +1165,7 @@ def _between_things(languages: LanguageSet) -> re.Pattern[str]:
     )
 
 
-def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Succession | None:
+def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun: bool) -> Succession | None:
     kind = "meaning" if "meaning" in context else "words"
     weights, least = _coefficients()[kind], _coefficients()["least"]
     if kind == "words" and not _could_tell(context["rivals"], context["rarity"]):
@@ -1149,7 +1197,10 @@ def _succession(old: Said, new: Said, context: Mapping[str, float]) -> Successio
         return None
     if shared and kind == "meaning" and all(_only_tells_change(word, new[0]) for word in shared):
         return None  # "I moved the call with Ben", "We moved the desk"
-    found = _together(known, _of_cues(before, after, new[0], shared, are_apart=bool(known["apart"])))
+    signs = _of_cues(before, after, new[0], shared, are_apart=bool(known["apart"]))
+    if has_begun and signs["future"]:
+        signs |= {"future": 0.0, "changes": 1.0, "says so": 1.0}
+    found = _together(known, signs)
     likely = _likelihood(found, weights)
     is_doubted = any(found[name] for name in DOUBTS)
     is_idle = not found["changes"] and (
@@ -1328,8 +1379,11 @@ def _share_states_of_two(before: Topics, after: Topics, shared: Sequence[TopicWo
         return False
     other = after if before.is_of_self else before
     telling = [word for word in shared if word.worth > _COMMON]  # a month they share is no topic
-    states = [word.stems[-1].startswith("=") for word in telling if other.people.isdisjoint(word.stems)]
-    return bool(states) and all(states)
+    states = [word for word in telling if word.stems[-1].startswith("=")]
+    if any(word.stems in (other.subject or ()) for word in states):  # "The rent went up to 845" is nobody else's
+        return False
+    unnamed = [word for word in telling if other.people.isdisjoint(word.stems)]
+    return bool(unnamed) and all(word in states for word in unnamed)
 
 
 def _share_states_only(before: Topics, shared: Sequence[TopicWord]) -> bool:

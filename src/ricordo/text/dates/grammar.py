@@ -10,7 +10,8 @@ languages share the rules. A false date is worse than none, so words with anothe
  l last  t this  n next  L last, this or next after its unit (-1, 0, 1)  p past (rolling)
  a ago  A ago before its unit  T through ("in a week's time")  E third of a month
  i in   j on, over, for   s since   z since, with verbs at the end of a clause   c Russian "s" (since, from, with)
- f from   b before   u by, until   q until, also between the ends of a range   e after   w between   & and   - to
+ f from   O English "from", also where no end follows   b before   u by, until
+ q until, also between the ends of a range   e after   w between   & and   - to
  o of   h article   k part of a day   P possessive   H habit (1 weekly, 2 each)   B of a story
  , comma   . end of a clause   " quotation mark   m word that can follow the verb "may"
  y word that can follow a year   x any other word
@@ -294,13 +295,13 @@ _RULES: _Rules = tuple(
         ("point", r"(?P<point>hU[be][ln]|h?U[be]R)"),  # the week before last, the day before yesterday
         ("offset", rf"h?(?P<count>[DNK]?)(?P<unit>[UZW])(?P<side>[be]){_BARE}"),  # two weeks before 5 May
         ("range", rf"w(?P<first>{_SIDE})&(?P<last>{_SIDE})"),
-        ("range", rf"[fc](?P<first>{_SIDE})[-q](?P<last>{_SIDE})"),
+        ("range", rf"[fcO](?P<first>{_SIDE})[-q](?P<last>{_SIDE})"),
         ("range", rf"(?P<first>h?D|{_MONTH})-(?P<last>h?D{_MONTH}(?:,?{_YEAR})?|{_MONTH},?{_YEAR})"),
         ("range", rf"(?P<first>{_MONTH}D)-(?P<last>D(?:,?{_YEAR})?)"),
         ("range", rf"i(?P<first>Y|{_MONTH})[-&](?P<last>{_YEAR}|{_MONTH}(?:[.,]?{_YEAR})?)"),
         ("rolling", r"[ij]?h?[lp](?P<count>[DNK])o?(?P<unit>[UZG])|(?:[ij]h?p|[ij]hl|tp)(?P<one>[UG])"),
         ("through", r"T(?P<count>[DNK]?)(?P<unit>[UZG])(?!e)"),
-        ("since", rf"[scz]h?{_BARE}"),
+        ("since", rf"[sczO]h?{_BARE}"),
         ("before", rf"[bA]{_BARE}"),
         ("by", rf"(?:u|qh?){_BARE}"),
         ("after", rf"e{_BARE}"),
@@ -312,7 +313,7 @@ _RULES: _Rules = tuple(
 # In a question, a year without a preposition may be a time: "our 2018 trip to Italy", "Wo waren wir 2021 im Urlaub?".
 _ASKED_RULES: _Rules = (*_RULES, ("year", re.compile("(?P<point>Y)")))
 # Every rule needs one of these: a bare number is not a time, and a bare "may" is a verb.
-_ANCHOR = re.compile("[MWSUZGRYIJ]|lk|[iltnsbuecfEDohAqz&-]V|V[.,]?o?h?[DYltn&-]")
+_ANCHOR = re.compile("[MWSUZGRYIJ]|lk|[iltnsbuecfOEDohAqz&-]V|V[.,]?o?h?[DYltn&-]")
 _ALONE, _WITH_A_PERIOD = 1, 2  # values of habits
 _ENDS_OF_SENTENCES = frozenset(".!?\n")
 # "From Monday to Friday", "mardi jeudi" is a habit more often than a date.
@@ -544,6 +545,7 @@ def _is_safe(match: _Match) -> bool:
         _is_a_title,
         _is_loose,
         _is_a_verb_or_name,
+        _is_an_origin,
         _is_a_count,
     )
     return not any(doubt(match) for doubt in doubts)
@@ -641,9 +643,15 @@ def _is_a_verb_or_name(match: _Match) -> bool:
     return not _is_written_as_month(match)
 
 
+def _is_an_origin(match: _Match) -> bool:
+    """Reject "the notes from Monday"; "From Monday the notes are short" tells when something begins."""
+    is_first = match.before is None or match.before.kind in ".,"
+    return match.rule == "since" and match.matched[0] == "O" and not is_first
+
+
 def _is_written_as_month(match: _Match) -> bool:
     before, tokens = match.before, match.tokens[match.first : match.last]
-    if "D" in match.matched and (match.rule != "point" or (before is not None and before.kind in "jsfi")):
+    if "D" in match.matched and (match.rule != "point" or (before is not None and before.kind in "jsfOi")):
         return True
     if match.matched.endswith("D"):  # "May 3 people come" begins like the date "May 3"
         return tokens[-1].is_ordinal or (match.ends_clause and before is not None and before.kind != ".")
