@@ -382,3 +382,38 @@ async def test_in_a_context_the_latest_medicine_stands_above_those_it_replaced(c
         assert context is not None
         lines = [line for line in context.splitlines() if line.startswith("- ")]
         assert "reizhusten" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("malte hat am 6. mai geburtstag", "nee quatsch malte hat am 16. mai"),
+        ("bin allergisch gegen penicillin", "ach nee, stimmt gar nich, das mit penicillin war malte, ich vertrags"),
+        ("malte landet am 28.", "malte landet doch erst am 29., gleiche uhrzeit"),
+        ("My dentist appointment is on June 3", "oh wait no, the dentist is on June 13"),
+        ("Мой приём у врача 3 мая", "ой нет, приём у врача 13 мая"),
+        ("I work at Acme as a baker", "I start at Globex on Monday"),
+        ("Ich arbeite bei Siemens", "Ich fange im Januar bei Bosch an"),
+        ("Je travaille chez Acme", "Je commence chez Globex lundi"),
+        ("Я работаю в Яндексе", "Вышла на работу в Сбер"),
+    ],
+)
+async def test_a_change_in_the_words_of_a_chat_is_noticed(memory: Any, earlier: str, later: str) -> None:
+    await memory.remember(earlier)
+    assert [each.content for each in (await memory.remember(later)).outdates] == [earlier]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("mein handyvertrag is bei vodafone, 39,99", "ab jetzt is fleisch gestrichen, ich ess vegetarisch"),
+        ("alkohol lass ich jetzt weg", "polizei hats gefunden, e-bike is wieder da, nur sattel weg"),
+        ("wird n mädchen", "ich will kati weihnachten n antrag machen, ring liegt im werkzeugkasten"),
+        ("I work at Acme", "My sister starts at Globex on Monday"),
+        ("I work at Acme", "I got an offer from Netflix for 10 euros"),
+        ("Ich arbeite bei Siemens", "Ich wechsle zu Netflix"),
+    ],
+)
+async def test_words_of_a_chat_that_name_no_topic_link_nothing(memory: Any, earlier: str, later: str) -> None:
+    await memory.remember(earlier)
+    assert (await memory.remember(later)).outdates == ()

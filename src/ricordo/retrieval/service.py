@@ -363,7 +363,7 @@ def _with_most_needed(hits: tuple[Hit, ...], *, known: Mapping[int, Hit], questi
     """
     said = set(index_terms(question))
     is_named = {hit.id: not said.isdisjoint(index_terms(" ".join(hit.about))) for hit in known.values()}
-    meant = {hit.id for hit in known.values() if is_named[hit.id] or topics(hit.content).is_own}
+    meant = {hit.id for hit in known.values() if is_named[hit.id] or _is_of_user(hit)}
     found = [(not is_named[hit.id], place) for place, hit in enumerate(hits) if hit.id in meant]
     if not found or (place := min(found)[1]) <= _OF_NEEDED:
         return hits
@@ -371,6 +371,12 @@ def _with_most_needed(hits: tuple[Hit, ...], *, known: Mapping[int, Hit], questi
     raised = Share(strategy="needed", rank=None, raw=1.0, share=score - hit.score)
     hit = replace(hit, score=score, why=(*hit.why, raised))
     return (*hits[:_OF_NEEDED], hit, *hits[_OF_NEEDED:place], *hits[place + 1 :])
+
+
+def _is_of_user(hit: Hit) -> bool:
+    """Return whether a need is the user's own, also without a subject: "allergic to nuts"."""
+    said = topics(hit.content)
+    return said.is_own or not (hit.about or said.others or said.people)
 
 
 def wants_receipt(asking: Asking, asked: bool | None) -> bool:

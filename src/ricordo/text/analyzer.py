@@ -303,12 +303,12 @@ def language_of_function_words(text: str) -> str:
 
 @cached()
 def function_words(code: str) -> frozenset[str]:
-    """Return the function words of a language as they are written.
+    """Return the function words of a language as they are written, also in chats.
 
     Only closed classes are listed: articles, pronouns, prepositions, auxiliaries, question words. Published stop word
     lists also contain "fire", "computer" and "bill", which people ask about.
     """
-    return any_of((code,)).words(lambda each: each.function_words)
+    return any_of((code,)).words(lambda each: (*each.function_words, *each.spoken))
 
 
 @cached()
@@ -428,7 +428,15 @@ def _own_beginning(text: str, languages: LanguageSet) -> str:
     """Return the beginning of a statement that omits its subject, up to the verb; "" if it does not omit it."""
     begun = _own_beginnings(languages).match(text.lower())
     said = begun.group().strip() if begun else ""
-    return "" if any(said in function_words(each.code) for each in languages) else said
+    is_of_anybody = any(said in function_words(each.code) for each in languages)
+    return "" if is_of_anybody and said not in _own_verbs(languages) else said
+
+
+@cached()
+def _own_verbs(languages: LanguageSet) -> frozenset[str]:
+    """Return the verbs that only the speaker uses of themselves: "bin", but not "war"."""
+    forms = languages.mapping(lambda each: each.persons.verbs)
+    return frozenset(own for other, own in forms.items() if own != other)
 
 
 @cached()

@@ -699,6 +699,7 @@ class Language:
     is_default: bool = False
     stemmer: str = ""
     function_words: Words = ()
+    spoken: Words = ()
     everyday: Words = ()
     name_particles: Words = ()
     letters: Letters = field(default_factory=Letters)
