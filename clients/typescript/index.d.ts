@@ -1290,6 +1290,7 @@ export interface AddDocumentResult {
   knowledge?: number;
   left_out?: string[];
   redacted?: number;
+  erased?: number;
 }
 
 export interface DocumentsParameters {
@@ -1322,6 +1323,7 @@ export interface RemoveDocumentResult {
   knowledge?: number;
   left_out?: string[];
   redacted?: number;
+  erased?: number;
 }
 
 export interface RunsParameters {

@@ -331,6 +331,12 @@ class Node:
         return self.closed_at is None
 
     @property
+    def is_title_page(self) -> bool:
+        """Whether it describes a document, rather than being a passage of one."""
+        is_of_document = self.session is not None and self.session.startswith(DOCUMENT)
+        return is_of_document and "digest" in self.attributes and "place" not in self.attributes
+
+    @property
     def reviews(self) -> tuple[Outdated, ...]:
         """The older facts that it may make outdated, each with the id of the review that asks about it."""
         return tuple(each for each in self.outdates if not each.is_closed)
@@ -571,6 +577,8 @@ class DocumentReport:
         knowledge: memories learnt only from the removed passages, archived with them.
         left_out: parts of the file that could not be read, such as attachments of mail.
         redacted: credentials that were replaced in what was added.
+        erased: passages that were not stored, because all of their text was erased before. If there are no others,
+            there is no document.
     """
 
     document: Document
@@ -581,6 +589,7 @@ class DocumentReport:
     knowledge: int = 0
     left_out: tuple[str, ...] = ()
     redacted: int = 0
+    erased: int = 0
 
     @property
     def id(self) -> str:

@@ -210,6 +210,83 @@ async def test_an_undone_version_of_what_is_erased_on_another_device_is_gone_on_
         assert not _left(tmp_path, b"Zanzibar")
 
 
+SECRET = "I secretly dislike the neighbour Balthasar."
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+@pytest.mark.parametrize("is_direct", [False, True])
+async def test_an_erased_document_does_not_return_from_a_device_with_a_copy_of_its_own(
+    tmp_path: Path, is_folder: bool, is_direct: bool
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    end = "/" if is_folder else ".db"
+    async with (
+        Memory.open(f"{tmp_path}/one{end}", embedder=None, clock=HandClock()) as one,
+        Memory.open(f"{tmp_path}/two{end}", embedder=None, clock=HandClock(HandClock().ms + BEGINNING)) as other,
+    ):
+        for device in (one, other):
+            await device.add_document(text=f"# Diary\n\n{SECRET}\n", id="vault/Diary.md", title="Diary.md")
+            await device.add_document(text="# Tap\n\nThe tap drips.\n", id="vault/Tap.md", title="Tap.md")
+        await one.erase(document="vault/Diary.md")
+        if is_direct:
+            for _ in range(2):
+                await one.sync(f"{tmp_path}/two{end}")
+        else:
+            await exchange(shared, one, other)
+        for device in (one, other):
+            assert [each.title for each in await device.documents()] == ["Tap.md"] * 2
+            assert not [hit for hit in (await device.search("neighbour Balthasar")).hits if "Balthasar" in hit.content]
+            assert not failing(await device.doctor())
+    assert b"Balthasar" not in _bytes(tmp_path)
+
+
+async def test_of_an_edited_copy_of_an_erased_document_only_the_new_text_is_kept(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        await one.add_document(text=f"# Diary\n\n{SECRET}\n", id="vault/Diary.md", title="Diary.md")
+        await one.erase(document="vault/Diary.md")
+        edited = f"# Diary\n\n{SECRET}\n\nThe kitchen tap was repaired by Xaver.\n"
+        await other.add_document(text=edited, id="vault/Diary.md", title="Diary.md")
+        await exchange(shared, one, other)
+        for device in (one, other):
+            document = await device.document("vault/Diary.md")
+            assert ["Xaver" in each.content for each in document.text] == [True]
+            assert document.text[0].place == "Diary.md, line 3"
+            assert not failing(await device.doctor())
+        assert not _left(tmp_path, b"Balthasar")
+        again = await other.add_document(text="The kitchen tap was repaired by Xaver.", id="vault/Tap.md")
+        assert again.added == 1, "what was kept is not withheld"
+
+
+@pytest.mark.parametrize("verb", ["remember", "add"])
+async def test_what_both_devices_were_told_is_gone_from_both_unless_it_is_said_again_later(
+    tmp_path: Path, verb: str
+) -> None:
+    """The clock of the other device is a month ahead: that does not make its earlier words later ones."""
+    text = "I am allergic to zanzibarite dust"
+    async with two(tmp_path) as (one, other, shared):
+        told = [await (device.remember(text) if verb == "remember" else device.add(text)) for device in (one, other)]
+        await one.erase(id=getattr(told[0], "id", told[0]))
+        await exchange(shared, one, other)
+        for device in (one, other):
+            assert await contents(device) == []
+        assert not _left(tmp_path, b"zanzibarite")
+        await (other.remember(text) if verb == "remember" else other.add(text, at="2026-03-01"))
+        await exchange(shared, one, other)
+        for device in (one, other):
+            assert await contents(device) == [(text, ())]
+
+
+async def test_what_a_device_undid_itself_does_not_bring_an_erased_text_back(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        for device in (one, other):
+            await device.add_document(text=SECRET, id="Diary.md")
+        await other.undo(await last(other, "add document"))
+        await one.erase(document="Diary.md")
+        await exchange(shared, one, other)
+        assert not _left(tmp_path, b"Balthasar")
+
+
 async def test_an_erased_person_whom_another_device_needs_stays(tmp_path: Path) -> None:
     async with two(tmp_path) as (one, other, shared):
         fact = await one.remember("Anna sold a boat", about=["Anna"])

@@ -46,6 +46,20 @@ async def test_a_database_exchanges_with_any_other_store(tmp_path: Path, where: 
         assert not failing(await other.doctor())
 
 
+async def test_an_erased_text_does_not_come_back_into_a_database(tmp_path: Path, where: str) -> None:
+    async with opened(where) as one, opened(tmp_path / "two.db") as other:
+        for memory in (one, other):
+            await memory.add_document(text="I secretly dislike Balthasar.", id="Diary.md")
+        await one.erase(document="Diary.md")
+        (tmp_path / "shared").mkdir()
+        for memory in (one, other, one, other):
+            await memory.sync(tmp_path / "shared")
+        for memory in (one, other):
+            assert not await memory.documents()
+            assert not failing(await memory.doctor())
+    assert b"Balthasar" not in b"".join(file.read_bytes() for file in tmp_path.rglob("*.*") if file.is_file())
+
+
 async def test_a_database_exchanges_through_an_encrypted_folder_and_erases(tmp_path: Path, where: str) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()

@@ -19,7 +19,7 @@ from zlib import crc32
 from ricordo.clock import to_ms
 from ricordo.encoding.entities import EntityResolver, scope_of
 from ricordo.encoding.episodes import ingest
-from ricordo.encoding.validation import checked_tags
+from ricordo.encoding.validation import all_screened, checked_tags
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import (
     DOCUMENT,
@@ -284,28 +284,35 @@ def put(snapshot: Snapshot, new: Prepared, *, scope: Scope, at: datetime) -> tup
     """Return the change that brings a stored document to a new version. Unchanged passages stay, with their vectors."""
     id = document_of(new.page).id
     old = stored(snapshot, scope, id, at=at)
-    page = next(filter(is_title_page, old), None)
+    page = next((node for node in old if node.is_title_page), None)
     if page is not None and _is_same(page, new.page):
         return Change(), DocumentReport(document=document_of(page), kept=len(old) - 1)
     closed = stored(snapshot, scope, id, at=at, archived=True)
     is_dated = "date" in new.page.attributes
-    step = _compared([node for node in old if not is_title_page(node)], closed, new.passages, is_dated=is_dated)
+    step = _compared([node for node in old if not node.is_title_page], closed, new.passages, is_dated=is_dated)
     if page is None:
-        page = next((node for node in closed if is_title_page(node) and node.closed_reason == _REMOVED), None)
+        page = next((node for node in closed if node.is_title_page and node.closed_reason == _REMOVED), None)
     if page is None:
         step.add.insert(0, new.page)
     else:
         step.put.append(_as_now(page, new.page, is_dated=is_dated))
-    added = _naming(snapshot, ingest(snapshot, step.add, claimed=(), scope=scope), new)
+    change = ingest(snapshot, step.add, claimed=(), scope=scope)
+    stored_ids = {node.id for node in change.add}
+    missing = [node for node in step.add if node.id not in stored_ids]
+    erased = sum(each.node is None for each in all_screened(snapshot, missing))
+    if erased and erased == len(new.passages) and not any(node.is_title_page for node in old):
+        return Change(), DocumentReport(document=document_of(new.page), left_out=new.left_out, erased=erased)
+    added = _naming(snapshot, change, new)
     closing, learnt = _closing(snapshot, scope, step.gone, id, at=at, reason=_REPLACED)
     report = DocumentReport(
         document=document_of(new.page),
-        added=sum(not is_title_page(node) for node in added.add),
+        added=sum(not node.is_title_page for node in added.add),
         kept=step.kept,
         moved=step.moved,
         removed=len(step.gone),
         knowledge=learnt,
         left_out=new.left_out,
+        erased=erased,
     )
     return added.joined(replace(closing, put=tuple(step.put))), report
 
@@ -339,8 +346,8 @@ def put_mail(snapshot: Snapshot, new: Prepared, *, scope: Scope, at: datetime) -
         before_key=None,
         limit=MAX_PASSAGES,
     )
-    for document in map(document_of, filter(is_title_page, pages)):
-        old = [node for node in stored(snapshot, scope, document.id, at=at) if not is_title_page(node)]
+    for document in map(document_of, (node for node in pages if node.is_title_page)):
+        old = [node for node in stored(snapshot, scope, document.id, at=at) if not node.is_title_page]
         others.update(_letter(node, document.changed_at) for node in old)
         own += old if document.id == id else []
     fresh = list[Node]()
@@ -413,7 +420,7 @@ def listed(snapshot: Snapshot, scope: Scope, *, at: datetime, most: int) -> list
     """Return documents without their passages, the most recently added first."""
     wanted = Filter(types=("episodic",), where=TITLE_PAGE)
     found = snapshot.nodes.page(scope, wanted, now=to_ms(at), before_key=None, limit=most)
-    return [document_of(node) for node in found if is_title_page(node)]
+    return [document_of(node) for node in found if node.is_title_page]
 
 
 def count_watched(snapshot: Snapshot, scope: Scope, path: Path, *, at: datetime) -> int:
@@ -421,11 +428,6 @@ def count_watched(snapshot: Snapshot, scope: Scope, path: Path, *, at: datetime)
     found = listed(snapshot, scope, at=at, most=_LISTED_MOST)
     files = [Path(each.source.replace(ROOT_ENDS, "/")) for each in found if each.source and ROOT_ENDS in each.source]
     return sum(file.is_relative_to(path) for file in files)
-
-
-def is_title_page(node: Node) -> bool:
-    """Return whether an episode is the title page of a document."""
-    return (node.session or "").startswith(DOCUMENT) and "digest" in node.attributes and "place" not in node.attributes
 
 
 def document_of(page: Node) -> Document:
@@ -454,7 +456,7 @@ def _is_same(page: Node, new: Node) -> bool:
 
 def title_page_in(nodes: Sequence[Node], id: str) -> Node:
     """Return the node with the title of a document. Raises NotFoundError if there is none."""
-    page = next(filter(is_title_page, nodes), None)
+    page = next((node for node in nodes if node.is_title_page), None)
     if page is None:
         raise NotFoundError(f"there is no document {id!r}", hint="`documents` lists them")
     return page

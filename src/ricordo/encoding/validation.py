@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ricordo.clock import checked_id, to_ms
 from ricordo.errors import InvalidError
-from ricordo.model import Change, Json, Node, Reason, Scope, SecretsPolicy
+from ricordo.model import DOCUMENT, Change, Json, Node, Reason, Scope, SecretsPolicy
 from ricordo.storage import Snapshot, values
 from ricordo.storage.protocol import Gate, possible_voices
 from ricordo.storage.values import check_encodable
@@ -364,6 +364,10 @@ Span = tuple[str, int, int, int]
 _SECOND_HAND = frozenset(("extraction", "consolidation", "import", "tool_result", "web"))
 
 
+# Attributes that say which document a passage is of: they stay while some of its text does.
+_NAMES_DOCUMENT = frozenset(("document", "title", "source"))
+
+
 class Screened(NamedTuple):  # not a dataclass: an import makes one for each message, and a tuple is made faster
     """A message as it may be stored, or None; the text to learn from; and the suppressed sentences it states again."""
 
@@ -381,15 +385,22 @@ def all_screened(snapshot: Snapshot, nodes: Sequence[Node]) -> list[Screened]:
     return [screened(snapshot, node) for node in nodes]
 
 
-def screened(snapshot: Snapshot, node: Node) -> Screened:
-    """Return a message without text erased before, and with spans over text forgotten before."""
+def screened(snapshot: Snapshot, node: Node, *, unaware_since: int | None = None) -> Screened:
+    """Return a message without text erased before, and with spans over text forgotten before.
+
+    Args:
+        unaware_since: it was said by somebody who did not know what was erased from this time (Unix milliseconds) on.
+    """
     space = snapshot.space(node.owner, node.chat)
     if space is None:
         return Screened(node=node, heard=node.content)
     if snapshot.suppression.is_erased(space, node):
         return Screened(node=None, heard="")
+    if node.is_title_page:
+        node = _without_erased_headings(snapshot, space, node)
+        return Screened(node=node, heard=node.content)
     is_said_now = is_persons_word(node.role, node.origin) and node.origin != "import"
-    said_at = to_ms(node.event_time) if is_said_now else None
+    said_at = _earliest(to_ms(node.event_time), unaware_since) if is_said_now else None
     node = _without_erased(snapshot, space, node)
     text = node.content
     voices = possible_voices(snapshot, node)
@@ -411,15 +422,48 @@ def screened(snapshot: Snapshot, node: Node) -> Screened:
     )
 
 
+def _earliest(at: int, other: int | None) -> int:
+    return at if other is None else min(at, other)
+
+
+def without_erased(snapshot: Snapshot, node: Node, *, unaware_since: int | None) -> Node | None:
+    """Return a memory of another device without text erased here; None if nothing is left.
+
+    Args:
+        unaware_since: as for `screened`.
+    """
+    if node.type == "episodic":
+        return screened(snapshot, node, unaware_since=unaware_since).node
+    space = snapshot.space(node.owner, node.chat)
+    if space is None:
+        return node
+    is_stated = node.origin not in _SECOND_HAND
+    said_at = _earliest(to_ms(node.created_at), unaware_since) if is_stated else None
+    voices = possible_voices(snapshot, node)
+    found = snapshot.suppression.matches(space, node.content, session=node.session, said_at=said_at, voices=voices)
+    return None if any(each.is_erased for each in found) or snapshot.suppression.is_erased(space, node) else node
+
+
+def _without_erased_headings(snapshot: Snapshot, space: int, page: Node) -> Node:
+    """Return a title page without erased text below the title. The title says where the passages are from."""
+    title = str(page.attributes["title"])
+    outline = page.content.removeprefix(title)
+    found = snapshot.suppression.matches(space, outline, session=page.session, said_at=None)
+    erased = [(each.sentence.start, len(each.sentence.text)) for each in found if each.is_erased]
+    return replace(page, content=f"{title}\n{values.without(outline, erased)}".strip()) if erased else page
+
+
 def _without_erased(snapshot: Snapshot, space: int, node: Node) -> Node:
     """Return a message without erased text in its attributes."""
-    said = dict.fromkeys(strings_of(node.attributes)) if node.attributes else ()
+    named = _NAMES_DOCUMENT if (node.session or "").startswith(DOCUMENT) else frozenset[str]()
+    open_ = {name: value for name, value in (node.attributes or {}).items() if name not in named}
+    said = dict.fromkeys(strings_of(open_))
     voices = possible_voices(snapshot, node) if said else ()
     matches = (
         snapshot.suppression.matches(space, text, session=node.session, said_at=None, voices=voices) for text in said
     )
     parts = [each.sentence.text.strip() for found in matches for each in found if each.is_erased]
-    return replace(node, attributes=values.without_parts(node.attributes, parts)) if parts else node
+    return replace(node, attributes={**node.attributes, **values.without_parts(open_, parts)}) if parts else node
 
 
 def may_learn(snapshot: Snapshot, fact: Node) -> bool:

@@ -6,10 +6,12 @@ import json
 import logging
 import re
 import unicodedata
+import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 
@@ -194,10 +196,21 @@ def _withhold(snapshot: Snapshot, plan: Plan, scope: Scope, *, at: int) -> None:
     going = set(plan.targets.nodes)
     for space, node in islice(_going(snapshot, plan, scope), _WITHHELD_MOST):
         found = [*of_text(node, is_erased=True, spans=False), *of_wordless(node)]
+        if (rest := snapshot.nodes.get(scope, id_of_rest(node.id))) is not None:
+            kept = {each.words for each in of_text(rest, is_erased=True, spans=False)}
+            found = [each for each in found if each.words not in kept]
         if node.type != "episodic" and len(going) <= _SOURCES_MOST:
             sources = snapshot.suppression.sources(node, space)
             found += [each for each in sources if going.isdisjoint(span[0] for span in each.spans)]
         snapshot.suppression.put(space, found, at=at)
+
+
+def id_of_rest(id: str) -> str:
+    """Return the id of the memory that takes the place of another device's when a part of that one was erased before.
+
+    All devices choose the same.
+    """
+    return str(uuid.UUID(bytes=blake2b(id.encode("utf-8", "surrogatepass"), digest_size=16, person=b"rest").digest()))
 
 
 def _going(snapshot: Snapshot, plan: Plan, scope: Scope) -> Iterator[tuple[int, Node]]:

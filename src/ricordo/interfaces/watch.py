@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ricordo.encoding.documents import ROOT_ENDS, TITLE_PAGE, document_of, is_title_page
+from ricordo.encoding.documents import ROOT_ENDS, TITLE_PAGE, document_of
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import Document
 from ricordo.portability import markdown
@@ -193,7 +193,7 @@ class Watch:
         cursor: str | None = None
         while True:
             page = await self._memory.list(type="episodic", where=TITLE_PAGE, limit=1_000, cursor=cursor)
-            for document in map(document_of, filter(is_title_page, page)):
+            for document in (document_of(node) for node in page if node.is_title_page):
                 folder, mark, path = (document.source or "").partition(ROOT_ENDS)
                 if not mark or not document.id.startswith(f"{self.name}/"):
                     continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice
@@ -16,8 +16,9 @@ from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.resolve import LATEST, form_of
 from ricordo.encoding.entity_merge import merge
 from ricordo.encoding.mentions import link_waiting
+from ricordo.encoding.validation import without_erased
 from ricordo.errors import InvalidError, UnavailableError
-from ricordo.forgetting.erase import follow
+from ricordo.forgetting.erase import follow, id_of_rest
 from ricordo.model import Change, Node, Review, Scope, SyncReport
 from ricordo.portability import segments
 from ricordo.portability.segments import ExchangeFolder
@@ -390,10 +391,10 @@ async def _written(side: Side, shelf: segments.Shelf, chats: frozenset[str]) -> 
 
 
 def settled(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope, now: int) -> Change:
-    """Return the change that settles a merge: equal facts and equal entities are merged, and contradictions go to
-    review. Every device that sees the same commits decides the same.
+    """Return the change that settles a merge: what was erased here is refused, equal facts and equal entities are
+    merged, and contradictions go to review. Every device that sees the same commits decides the same.
     """
-    change = Change()
+    change = _without_erased(tx, exchange, merged, scope)
     for id_ in dict.fromkeys(merged.disputed):
         if (review := tx.reviews.get(scope, id_)) is not None and review.decision is not None:
             change = change.joined(_reopened(tx, review, now))
@@ -402,6 +403,47 @@ def settled(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope, now:
         if table == "nodes" and (node := tx.nodes.get(scope, id_)) is not None:
             change = change.joined(_compared(tx, exchange, node, scope, now, pairs))
     return change.joined(_people(tx, exchange, merged, scope, now))
+
+
+def _without_erased(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope) -> Change:
+    """Refuse memories with text that was erased here: the device that sent them erases them, too. What else they say is
+    kept as another memory.
+    """
+    space = tx.space(scope.owner, "" if scope.owner else scope.chat or "")
+    if space is None or not tx.suppression.withholds(space):
+        return Change()
+    left = {
+        record: rest
+        for record, (node, number) in merged.told.items()
+        if (rest := without_erased(tx, node, unaware_since=exchange.unaware_since(number))) != node
+    }
+    sessions = {merged.told[record][0].session for record in left}
+    gone = {merged.told[record][0].id for record, rest in left.items() if rest is None}
+    for record, (node, _) in merged.told.items():
+        if node.is_title_page and node.session in sessions and not _has_passages(tx, scope, node, gone):
+            left[record] = None
+    if not left:
+        return Change()
+    exchange.refuse(left)
+    refused = {merged.told[record][0].id for record in left}
+    merged.created = [each for each in merged.created if each[1] not in refused]
+    kept = (_rest(tx, scope, merged.told[record][0].id, rest) for record, rest in left.items() if rest is not None)
+    return Change(add=tuple(each for each in kept if each is not None))
+
+
+def _has_passages(tx: Snapshot, scope: Scope, page: Node, gone: Collection[str]) -> bool:
+    """Return whether a document has passages besides the ones that are refused."""
+    keys = tx.erasure.nodes_in(tx.erasure.sessions(scope, page.session or ""))
+    found = tx.nodes.by_key(scope, keys).values()
+    return any(node.chat == page.chat and not node.is_title_page and node.id not in gone for node in found)
+
+
+def _rest(tx: Snapshot, scope: Scope, id: str, rest: Node) -> Node | None:
+    """Return the memory that takes the place of a refused one; None if it exists already or the refused one is gone."""
+    stored, new = tx.nodes.get(scope, id), id_of_rest(id)
+    if stored is None or tx.nodes.get(scope, new) is not None:
+        return None
+    return replace(stored, id=new, key=0, content=rest.content, attributes=rest.attributes)
 
 
 def _reopened(tx: Snapshot, review: Review, now: int) -> Change:

@@ -15,7 +15,8 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, Literal, NamedTuple
 
-from ricordo.model import Change, Reason, RowId, RowState, Scope
+from ricordo.clock import from_ms
+from ricordo.model import Change, Node, Reason, RowId, RowState, Scope
 from ricordo.storage.database.apply import apply
 from ricordo.storage.database.history import TABLES, Table, names_of, truth_of
 from ricordo.storage.database.snapshot import DatabaseSnapshot
@@ -87,6 +88,7 @@ class Merged:
         needed: by table, keys of rows that one device erased and another one still uses.
         disputed: ids of reviews that were decided differently on two devices.
         missing: devices with missing commits, and the number of the last one before the gap.
+        told: memories that got their text, by record, each with the number of the commit.
     """
 
     commits: int = 0
@@ -94,6 +96,7 @@ class Merged:
     needed: dict[str, list[int]] = field(default_factory=dict)
     disputed: list[str] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
+    told: dict[str, tuple[Node, int]] = field(default_factory=dict)
 
 
 class Stamp(NamedTuple):
@@ -418,6 +421,41 @@ class Exchange:
                     record = record_of(each.table, named)
                     self.stamp(record, each.table, _text(each), Stamp(number + 1, device), {_ALL})
 
+    def refuse(self, records: Iterable[str]) -> None:
+        """Erase memories of other devices, here and there. `erased_elsewhere` returns those that are here."""
+        stamp = Stamp(self._last()[1] + 1, self.device())
+        for record in records:
+            row = next((each.row for each in self.written(record) if each.row), "")
+            self.stamp(record, "nodes", row, stamp, {_ERASED})
+            self.drop_if_dead(record)
+        self._note(stamp.device, stamp.number, 0)
+
+    def unaware_since(self, number: int) -> int | None:
+        """Return when the first erasure was made that another device's commit cannot have known of; None if it may have
+        known of all.
+        """
+        values = {**self._at, "device": self.device(), "number": number}
+        found: int | None = self._sql.value("erasures_unaware", values)
+        return found
+
+    def node(self, named: Mapping[str, Any]) -> Node:
+        """Return a memory as far as its text and its origin go."""
+        return Node(
+            id=named["id"],
+            type=named["type"],
+            content=named["content"],
+            owner=self._scope.owner,
+            chat=(self._scope.chat or "") if not self._scope.owner else "",
+            session=named["session"],
+            role=named["source_role"],
+            origin=named["source_type"],
+            speaker=named["speaker"],
+            attributes=json.loads(named["attributes"]),
+            event_time=from_ms(named["event_time"]),
+            valid_from=from_ms(named["valid_from"]),
+            created_at=from_ms(named["created_at"]),
+        )
+
     def _with_dependents(self, row: RowId) -> list[RowId]:
         """Return a row, and all rows that were removed with it where it was erased; a session alone."""
         found = [row]
@@ -537,6 +575,8 @@ class _Join:
             self._exchange.stamp(delta.record, delta.table, row, self._stamp, marks)
         if was_dead:
             self._keep_if_here(delta, row)
+        if delta.table == "nodes" and "content" in won and named.keys() >= set(self._exchange.columns("nodes")):
+            self._merged.told[delta.record] = self._exchange.node(named), self._stamp.number
         is_there = is_last or _is_there(written)
         is_unsure = not delta.values.keys() <= won | known.keys() | {"first_seen_at"}
         self._records[delta.record] = _Record(delta.table, named, is_there, _row_of(delta.table, row), is_unsure)

@@ -100,5 +100,10 @@ SELECT record, tbl, line FROM unplaced WHERE space = :space ORDER BY record
 -- They may contain erased text.
 DELETE FROM unplaced WHERE space = :space
 
+-- name: erasures_unaware
+-- When the first erasure was made that a commit with this number cannot have known of: this device told it under the same or a later one.
+SELECT min(at) FROM erasures WHERE commit_seq > (SELECT coalesce(max(seq), 0) FROM exchanged
+  WHERE space = :space AND device = :device AND number > 0 AND number < :number)
+
 -- name: erasures_last
 SELECT coalesce(max(commit_seq), 0) FROM erasures WHERE space = :space
