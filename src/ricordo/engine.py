@@ -22,7 +22,7 @@ from ricordo.encoding.mentions import links
 from ricordo.encoding.validation import TextRules, gate_of, screen_of
 from ricordo.encoding.worker import LEASE, BackgroundWorker
 from ricordo.errors import DeniedError, InvalidError, RicordoError
-from ricordo.forgetting.erase import resume
+from ricordo.forgetting.erase import resume, undone_ids
 from ricordo.forgetting.upkeep import QUIET_MS, Concluded, Conclusion, Rules, Upkeep, single_scopes
 from ricordo.loop_thread import Home
 from ricordo.model import Change, Commit, Finding, Json, Member, Node, Origin, Reason, Run, Scope
@@ -764,14 +764,22 @@ class StoreView:
         self._told("changed_by", found)
         return found
 
-    async def ids(self, part: str, *, as_of: AsOf = None) -> Sequence[str]:
+    async def ids(self, part: str, *, as_of: AsOf = None, undone: bool = False) -> Sequence[str]:
         """Return the ids of memories that a shortened id can mean, at most a few.
+
+        Args:
+            undone: also memories that exist only in the history.
 
         Raises:
             InvalidError: `as_of` is neither a time nor a commit number.
         """
         wanted = part_of_id(part)
-        return await read(self._asking(), lambda tx: tx.nodes.ids_with(self._scope, wanted), as_of) if wanted else ()
+
+        def work(tx: Snapshot) -> Sequence[str]:
+            found = tx.nodes.ids_with(self._scope, wanted)
+            return [*found, *undone_ids(tx, self._scope, part)] if undone else found
+
+        return await read(self._asking(), work, as_of) if wanted else ()
 
     async def empty_past(self, as_of: AsOf) -> str:
         """Return a note that there were no memories at a time, with the day of the first change; "" if there were some.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ricordo.sync import Memory
+
 
 def kept(cli, text, *options):
     return cli("remember", text, "--json", *options).json["id"]
@@ -47,3 +49,13 @@ def test_only_the_owner_can_erase_a_whole_memory(cli):
     assert cli("list", "--json").json["nodes"] == []
     assert len(cli("list", "--owner", "bob", "--json").json["nodes"]) == 1
     assert cli("erase", "--everything", "--entity", "Zoe", "--yes").status == 2
+
+
+def test_a_short_id_of_a_live_and_an_undone_memory_is_refused(cli):
+    with Memory.open(cli.store, embedder="hashing") as memory:
+        for part in ("1111", "2222"):
+            memory.add(f"box {part} holds books", id=f"aaaaaaaa-0000-7000-8000-{part}0000beef")
+        memory.undo(memory.log()[0].seq)
+    refused = cli("erase", "beef", "--yes")
+    assert refused.status == 2, refused.out
+    assert "several ids match beef" in refused.err

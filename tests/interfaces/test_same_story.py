@@ -188,3 +188,22 @@ async def test_an_unknown_name_that_memories_contain_is_told_with_their_number(t
 
 def test_every_interface_is_covered() -> None:
     assert set(DOORS) == {"python", "cli", "mcp", "rest", "rpc"}
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_an_undone_memory_is_erased_by_its_short_and_its_full_id(tmp_path: Path, door: str) -> None:
+    store = str(tmp_path / "memory.db")
+    async with Memory.open(store, embedder="hashing") as memory:
+        told = [await memory.remember(f"I owe {name} 3000 euros") for name in ("Zanzibar", "Balthasar")]
+        for commit in await memory.log():
+            await memory.undo(commit.seq)
+    async with DOORS[door](store) as do:
+        for id in (told[0].id[-8:], told[1].id):
+            report = await do("erase", id=id)
+            assert {each["kind"]: each["count"] for each in report["erased"]}["semantic"] == 1
+    assert not [
+        word
+        for word in (b"anzibar", b"althasar")
+        for file in await asyncio.to_thread(lambda: [*tmp_path.iterdir()])
+        if word in file.read_bytes()
+    ]

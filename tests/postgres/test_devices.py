@@ -10,6 +10,7 @@ import pytest
 from ricordo import InvalidError, Memory, Scope
 from tests.contract import server
 from tests.devices.histories import lived
+from tests.devices.test_devices import _bytes
 from tests.storage.histories import HandClock
 from tests.storage.making import failing
 
@@ -57,7 +58,7 @@ async def test_an_erased_text_does_not_come_back_into_a_database(tmp_path: Path,
         for memory in (one, other):
             assert not await memory.documents()
             assert not failing(await memory.doctor())
-    assert b"Balthasar" not in b"".join(file.read_bytes() for file in tmp_path.rglob("*.*") if file.is_file())
+    assert b"Balthasar" not in _bytes(tmp_path)
 
 
 async def test_a_database_exchanges_through_an_encrypted_folder_and_erases(tmp_path: Path, where: str) -> None:

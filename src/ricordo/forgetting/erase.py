@@ -373,6 +373,12 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Pl
     return Plan(targets=targets, undone=undone, report=report)
 
 
+def undone_ids(snapshot: Snapshot, scope: Scope, part: str) -> list[str]:
+    """Return the ids of undone memories that a shortened id can mean."""
+    rows = snapshot.erasure.undone(snapshot.visible(scope))["nodes"]
+    return [id for row in rows for id in row.values("id") if shortens(part, id)]
+
+
 def _of_memory(snapshot: Snapshot, scope: Scope, undone: Undone, node_id: str) -> ErasureTargets:
     node = snapshot.nodes.get(scope, node_id)
     meant = [] if node else [row for row in undone["nodes"] if any(shortens(node_id, id) for id in row.values("id"))]

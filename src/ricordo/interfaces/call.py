@@ -274,7 +274,7 @@ class Dispatcher:
         """Replace shortened ids of memories, reviews and runs in the arguments by full ones."""
         as_of = arguments.get("as_of")
         if method in _MEMORY_IDS and isinstance(arguments.get("id"), str):
-            arguments["id"] = await self._full_id(memory, arguments["id"], as_of)
+            arguments["id"] = await self._full_id(memory, arguments["id"], as_of, undone=method == "erase")
         if method == "correct" and arguments.get("evidence"):
             arguments["evidence"] = [await self._full_id(memory, each, as_of) for each in arguments["evidence"]]
         if method == "resolve" and _is_short(arguments.get("item")):
@@ -288,11 +288,11 @@ class Dispatcher:
         if _is_short(arguments.get(name)) and not arguments[name].isdecimal():
             arguments[name] = await resolve_run_id(memory, arguments[name])
 
-    async def _full_id(self, memory: Memory, id: str, as_of: str | int | None) -> str:
+    async def _full_id(self, memory: Memory, id: str, as_of: str | int | None, *, undone: bool = False) -> str:
         """Return the full id of a memory for a short one."""
         if not _is_short(id):
             return id
-        return self._recent.full(memory.scope, id) or await resolve_id(memory, id, as_of=as_of)
+        return self._recent.full(memory.scope, id) or await resolve_id(memory, id, as_of=as_of, undone=undone)
 
     def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Start work without waiting for it, such as a progress notification."""

@@ -469,9 +469,12 @@ def bare_id(given: str) -> str:
     return found["id"] if found else given
 
 
-async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = None) -> str:
+async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = None, undone: bool = False) -> str:
     """Return the full id of a memory, given its full id, or a unique beginning or end of it. The id of a document is
     returned unchanged.
+
+    Args:
+        undone: also find a memory that exists only in the history: it can still be erased.
 
     Raises:
         NotFoundError: There is no such memory.
@@ -484,7 +487,7 @@ async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = No
         missing = error
     with suppress(NotFoundError, InvalidError):
         return (await memory.document(given)).id
-    found = match_id(given, await memory.store_view.ids(given, as_of=as_of))
+    found = match_id(given, await memory.store_view.ids(given, as_of=as_of, undone=undone))
     if found is None:
         raise missing if len(given) >= FULL_ID_CHARS else NotFoundError(missing.message, hint=_NO_SUCH_ID)
     return found

@@ -488,7 +488,7 @@ async def _converted(memory: Memory, verb: str, typed: Mapping[str, Any]) -> dic
         words = _words(verb, name)
         match words.get("type"):
             case "memory" | "memory?":
-                value = await resolve_id(memory, value, as_of=as_of)
+                value = await resolve_id(memory, value, as_of=as_of, undone=verb == "erase")
             case "memory*":
                 value = [await resolve_id(memory, each) for each in value]
             case "position?":
