@@ -1092,7 +1092,10 @@ export interface EraseParameters {
   id?: string | null;
   /** A conversation, with everything learnt from it. */
   session?: string | null;
-  /** a document in all its versions, with everything learnt from it. */
+  /**
+   * a document in all its versions, with everything learnt from it: by its id, its title or the path that its file
+   * in a watched folder has now.
+   */
   document?: string | null;
   /** A person or thing, with everything that names it. */
   entity?: string | null;
@@ -1109,6 +1112,7 @@ export interface EraseResult {
   erased: Erased[];
   kept: KeptBack[];
   out_of_reach: string[];
+  document?: string | null;
   is_done?: boolean;
   bytes_before?: number;
   bytes_after?: number;

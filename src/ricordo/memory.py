@@ -1091,9 +1091,13 @@ class Memory:
             return await self._propose("forget", id, text=reason or "", origin=said)
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
-            if tx.nodes.get(self._scope, id) is None and (pages := documents_.stored(tx, self._scope, id, at=self._at)):
-                node = documents_.title_page_in(pages, id)
-                change, _ = documents_.remove(tx, id, scope=self._scope, at=self._at)
+            document = (
+                id if tx.nodes.get(self._scope, id) else documents_.document_meant(tx, self._scope, id, at=self._at)
+            )
+            if document != id or documents_.stored(tx, self._scope, document, at=self._at):
+                pages = documents_.stored(tx, self._scope, document, at=self._at)
+                node = documents_.title_page_in(pages, document)
+                change, _ = documents_.remove(tx, f"{DOCUMENT}{document}", scope=self._scope, at=self._at)
             else:
                 node = tx.nodes.known(self._scope, id)
                 change = self._forgotten(tx, node)
@@ -1284,7 +1288,8 @@ class Memory:
         Args:
             id: a memory, with the older versions it replaced.
             session: a conversation, with everything said and learnt in it.
-            document: a document in all its versions, with everything learnt from it.
+            document: a document in all its versions, with everything learnt from it: by its id, its title or the path
+                that its file in a watched folder has now.
             entity: a person or thing by name or id, with every memory that is about it or names it.
             where: all memories with these attributes, as in `list`, also forgotten and replaced ones.
             owner: the caller's complete memory; only the caller's own name is accepted.
@@ -1309,6 +1314,7 @@ class Memory:
             scope=self._here,
             now=engine.now(),
             link=link_waiting,
+            document_meant=partial(documents_.document_meant, at=self._at, archived=True),
             dry_run=dry_run,
             progress=progress,
         )

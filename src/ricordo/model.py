@@ -119,6 +119,9 @@ MERGE = "merge:"
 DOCUMENT = "document:"
 """The prefix of the session of a document's passages. The id of the document follows."""
 
+ROOT_ENDS = "/./"
+"""The separator of watched folder and relative path in the source of a document, as in rsync."""
+
 OPEN_TASK = "open-task"
 """The tag of a passage of a note with tasks that are open."""
 
@@ -1286,6 +1289,7 @@ class ErasureReport:
     Attributes:
         is_done: whether no byte of the data is left in the store's files; never true for a dry run.
         out_of_reach: where copies may remain that no program can reach from here.
+        document: the title of the document, if one was asked for; of a file in a watched folder, its path there.
         bytes_before, bytes_after: the size of the store's file.
     """
 
@@ -1293,6 +1297,7 @@ class ErasureReport:
     erased: tuple[Erased, ...]
     kept: tuple[KeptBack, ...]
     out_of_reach: tuple[str, ...]
+    document: str | None = None
     is_done: bool = False
     bytes_before: int = 0
     bytes_after: int = 0

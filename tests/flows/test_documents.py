@@ -415,6 +415,49 @@ async def test_a_watched_folder_is_followed_through_changes_moves_and_deletions(
     assert sorted(each.title for each in await plain.documents()) == ["cats.md", "dogs.md"]
 
 
+async def moved_and_rewritten(memory, folder):
+    """Move a note, and write another one under its old name."""
+    watch = watching(memory, folder)
+    await watch.step(settled_s=0)
+    (folder / "dogs.md").rename(folder / "Kennel.md")
+    await watch.step(settled_s=0)
+    write(folder / "dogs.md", "The kitchen tap was repaired by Xaver.\n")
+    assert (await watch.step(settled_s=0)).added == ["dogs.md"]
+    return watch
+
+
+@pytest.mark.parametrize("door", ["erase", "remove", "forget", "document"])
+async def test_the_name_of_one_document_and_the_path_of_another_is_refused(plain, folder, door):
+    await moved_and_rewritten(plain, folder)
+    doors = {
+        "erase": lambda name: plain.erase(document=name, dry_run=True),
+        "remove": plain.remove_document,
+        "forget": plain.forget,
+        "document": plain.document,
+    }
+    with pytest.raises(InvalidError, match=r"'notes/dogs.md' .*Kennel.md.*dogs.md") as refused:
+        await doors[door]("notes/dogs.md")
+    assert "document:notes/dogs.md" in refused.value.hint
+    assert len(await plain.documents()) == 3
+    await doors[door]("document:notes/dogs.md")
+    if door in ("remove", "forget"):
+        assert sorted(each.title for each in await plain.documents()) == ["deep/tea.txt", "dogs.md"]
+
+
+async def test_a_moved_note_is_erased_by_its_present_path_and_the_report_names_it(plain, folder):
+    watch = await moved_and_rewritten(plain, folder)
+    report = await plain.erase(document="notes/Kennel.md", dry_run=True)
+    assert report.document == "Kennel.md"
+    (folder / "Kennel.md").unlink()
+    assert (await watch.step(settled_s=0)).removed == ["Kennel.md"]
+    assert sorted(each.title for each in await plain.documents()) == ["deep/tea.txt", "dogs.md"]
+    assert (await plain.erase(document="notes/Kennel.md")).document == "Kennel.md"
+    found = (await plain.search("kitchen tap Xaver")).hits
+    assert ["Xaver" in each.content for each in found[:1]] == [True]
+    assert (await plain.erase(document=str(folder / "dogs.md"))).document == "dogs.md"
+    assert [each.title for each in await plain.documents()] == ["deep/tea.txt"]
+
+
 async def test_a_note_whose_facts_were_imported_is_not_stored_again_until_the_import_is_undone(plain, folder):
     write(folder / "cats.md", "- Cats stay at home\n- Cats sleep\n- Cats eat fish\n")
     await plain.import_(folder / "cats.md")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ricordo.sync import Memory
 
 
@@ -59,3 +61,18 @@ def test_a_short_id_of_a_live_and_an_undone_memory_is_refused(cli):
     refused = cli("erase", "beef", "--yes")
     assert refused.status == 2, refused.out
     assert "several ids match beef" in refused.err
+
+
+def test_an_erasure_names_the_document_and_its_file_that_is_still_there(cli):
+    (cli.folder / "vault").mkdir()
+    note = cli.folder / "vault" / "Diary.md"
+    note.write_text("I secretly dislike the neighbour Balthasar.\n", encoding="utf-8")
+    os.utime(note, (1_700_000_000, 1_700_000_000))
+    assert cli("watch", str(note.parent), "--once").status == 0
+    done = cli("erase", "--document", "vault/Diary.md", "--yes")
+    assert done.status == 0, done.err
+    assert "the document Diary.md" in done.out
+    assert f"{note}" in "".join(done.out.split("\n"))
+    again = cli("watch", str(note.parent), "--once")
+    assert "erased before, not stored: Diary.md" in again.out
+    assert "added" not in again.out

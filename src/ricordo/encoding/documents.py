@@ -23,6 +23,7 @@ from ricordo.encoding.validation import all_screened, checked_tags
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import (
     DOCUMENT,
+    ROOT_ENDS,
     Change,
     ClosedReason,
     Closing,
@@ -45,8 +46,6 @@ _OUTLINE_CHARS = 600
 _HEADING_CHARS = 200
 TITLE_PAGE: Json = {"document": {"exists": True}, "digest": {"exists": True}}
 """Matches the attributes of title pages."""
-ROOT_ENDS = "/./"
-"""The separator of watched folder and relative path in the source of a document, as in rsync."""
 _LISTED_MOST = 1_000
 _ROW = re.compile(r"\s*\|")
 _REPLACED: ClosedReason = "superseded"
@@ -378,8 +377,9 @@ def remove(snapshot: Snapshot, id: str, *, scope: Scope, at: datetime) -> tuple[
 
     Raises:
         NotFoundError: no document has this id.
+        InvalidError: several documents are meant.
     """
-    id = _id_of(snapshot, scope, id, at=at)
+    id = document_meant(snapshot, scope, id, at=at)
     old = stored(snapshot, scope, id, at=at)
     page = title_page_in(old, id)
     change, learnt = _closing(snapshot, scope, old, id, at=at, reason=_REMOVED)
@@ -399,26 +399,48 @@ def read(snapshot: Snapshot, scope: Scope, id: str, *, at: datetime) -> Document
     Raises:
         NotFoundError: there is no such document.
     """
-    id = _id_of(snapshot, scope, id, at=at)
+    id = document_meant(snapshot, scope, id, at=at)
     nodes = stored(snapshot, scope, id, at=at) or stored(snapshot, replace(scope, chat=None), id, at=at)
     page = title_page_in(nodes, id)
     return replace(document_of(page), text=tuple(node for node in nodes if node is not page))
 
 
-def _id_of(snapshot: Snapshot, scope: Scope, name: str, *, at: datetime) -> str:
-    """Return the id of a document: `name` itself or, for a watched file that was moved, the id of the one document that
-    is there now.
+def document_meant(snapshot: Snapshot, scope: Scope, name: str, *, at: datetime, archived: bool = False) -> str:
+    """Return the id of the document with an id or title, or whose file in a watched folder is at a path now; `name` if
+    there is none. "document:ID" is always an id.
+
+    Args:
+        name: a path is absolute, or begins in the folder or with the folder's name.
+        archived: also look among removed documents, if no other is meant.
+
+    Raises:
+        InvalidError: several documents are meant, such as one that was moved away and keeps its path as its id, and one
+            that is at that path now.
     """
-    if stored(snapshot, scope, name, at=at) or stored(snapshot, replace(scope, chat=None), name, at=at):
-        return name
-    pages = listed(snapshot, scope, at=at, most=MAX_PASSAGES)
-    same = [each.id for each in pages if name in (each.title, f"{each.id.partition('/')[0]}/{each.title}")]
-    return same[0] if len(same) == 1 else name
+    if name.startswith(DOCUMENT):
+        return name.removeprefix(DOCUMENT)
+    for is_archived in (False, True) if archived else (False,):
+        pages = listed(snapshot, scope, at=at, most=MAX_PASSAGES, archived=is_archived)
+        placed = {each.id: each.title for each in pages if name == each.id or name in _paths(each)}
+        meant = placed or {each.id: each.title for each in pages if name == each.title}
+        if len(meant) > 1:
+            several = ", ".join(f"{title} ({DOCUMENT}{id})" for id, title in meant.items())
+            hint = f"give one of {', '.join(f'{DOCUMENT}{id}' for id in meant)}"
+            raise InvalidError(f"document: {name!r} may be {several}", hint=hint)
+        if meant:
+            return next(iter(meant))
+    return name
 
 
-def listed(snapshot: Snapshot, scope: Scope, *, at: datetime, most: int) -> list[Document]:
+def _paths(document: Document) -> tuple[str, ...]:
+    """Return the present paths of a file in a watched folder."""
+    folder, mark, path = (document.source or "").partition(ROOT_ENDS)
+    return (f"{folder}/{path}", path, f"{document.id.partition('/')[0]}/{path}") if mark else ()
+
+
+def listed(snapshot: Snapshot, scope: Scope, *, at: datetime, most: int, archived: bool = False) -> list[Document]:
     """Return documents without their passages, the most recently added first."""
-    wanted = Filter(types=("episodic",), where=TITLE_PAGE)
+    wanted = Filter(types=("episodic",), where=TITLE_PAGE, archived=archived)
     found = snapshot.nodes.page(scope, wanted, now=to_ms(at), before_key=None, limit=most)
     return [document_of(node) for node in found if node.is_title_page]
 

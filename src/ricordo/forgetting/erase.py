@@ -19,7 +19,7 @@ from ricordo.clock import shortens, to_ms
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, StoreError, UnavailableError
 from ricordo.forgetting.questions import AskedText, names_anybody, revealing_questions
 from ricordo.forgetting.undone import Wanted, former, having, listed, summed_up_with, undone_sessions, with_undone
-from ricordo.model import DOCUMENT, Erased, ErasureReport, Json, KeptBack, Node, Scope
+from ricordo.model import DOCUMENT, ROOT_ENDS, Erased, ErasureReport, Json, KeptBack, Node, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults, session_meant
 from ricordo.storage.staging import copies_in_use
@@ -43,6 +43,8 @@ Link = Callable[[Snapshot, Scope], bool]
 
 An erasure also removes people that no other text mentions, so all links must be there when it decides.
 """
+
+DocumentMeant = Callable[[Snapshot, Scope, str], str]
 
 AT_ONCE_ROWS = 1_000
 """Maximum number of rows erased in one transaction. More are erased in steps, so that other writers get their turn.
@@ -87,12 +89,21 @@ class Plan:
 
 
 async def erase(
-    store: Store, asked: Asked, *, scope: Scope, now: int, link: Link, dry_run: bool, progress: Progress | None
+    store: Store,
+    asked: Asked,
+    *,
+    scope: Scope,
+    now: int,
+    link: Link,
+    document_meant: DocumentMeant,
+    dry_run: bool,
+    progress: Progress | None,
 ) -> ErasureReport:
     """Erase a target, or with `dry_run` only report what would be erased.
 
     Args:
         now: Unix milliseconds, UTC.
+        document_meant: returns the id of the document with a name.
         progress: called with (rows so far, rows in all).
 
     Raises:
@@ -101,22 +112,19 @@ async def erase(
         DeniedError: the owner is not the caller.
     """
     _check(asked, scope)
+
+    def decide(tx: Snapshot) -> Plan:
+        document = None if asked.document is None else document_meant(tx, scope, asked.document)
+        return planned(tx, replace(asked, document=document), scope, path=store.path)
+
     if dry_run:
         if _is_writable(store):
             await _link_all(store, link, scope)
-        plan = await store.read(lambda tx: planned(tx, asked, scope, path=store.path))
+        plan = await store.read(decide)
         return replace(plan.report, dry_run=True)
 
     actor = "" if asked.owner is not None else scope.actor
-    return await _carried_out(
-        store,
-        lambda tx: planned(tx, asked, scope, path=store.path),
-        actor=actor,
-        scope=scope,
-        now=now,
-        link=link,
-        progress=progress,
-    )
+    return await _carried_out(store, decide, actor=actor, scope=scope, now=now, link=link, progress=progress)
 
 
 async def _link_all(store: Store, link: Link, scope: Scope) -> None:
@@ -364,13 +372,30 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Pl
             targets = _with_attributes(snapshot, scope, undone, asked.where)
         else:
             targets = _of_memory(snapshot, scope, undone, asked.id or "")
+    page = _title_page(snapshot, scope, targets, undone) if asked.document is not None else {}
     report = ErasureReport(
         dry_run=False,
         erased=_counted(_listed(snapshot, targets, undone) if targets.space else [("name", targets.owner)]),
         kept=tuple(_kept(snapshot, targets, scope)),
-        out_of_reach=(*_ELSEWHERE, *_copies_beside(path)),
+        out_of_reach=(*_ELSEWHERE, *_copies_beside(path), *_file_of(page)),
+        document=str(page.get("title", asked.document)) if asked.document is not None else None,
     )
     return Plan(targets=targets, undone=undone, report=report)
+
+
+def _title_page(snapshot: Snapshot, scope: Scope, targets: ErasureTargets, undone: Undone) -> Json:
+    """Return the attributes of the title page among the targets, also if it was undone."""
+    found = [node.attributes for node in snapshot.nodes.by_key(scope, targets.nodes).values() if node.is_title_page]
+    rows = (row for row in undone["nodes"] if row.key in set(targets.nodes))
+    former = (json.loads(row.versions[-1]["attributes"]) for row in rows)
+    return next((each for each in (*found, *former) if "digest" in each and "place" not in each), {})
+
+
+def _file_of(page: Json) -> Iterator[str]:
+    """Yield the file of a document in a watched folder, if it is still there."""
+    folder, mark, path = str(page.get("source", "")).partition(ROOT_ENDS)
+    if mark and (Path(folder) / path).is_file():
+        yield f"the file {Path(folder) / path}, which is still there: delete it, or name it in .ricordoignore"
 
 
 def undone_ids(snapshot: Snapshot, scope: Scope, part: str) -> list[str]:

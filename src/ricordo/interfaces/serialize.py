@@ -478,15 +478,17 @@ async def resolve_id(memory: Memory, given: str, *, as_of: str | int | None = No
 
     Raises:
         NotFoundError: There is no such memory.
-        InvalidError: Several ids match.
+        InvalidError: Several ids match, or several documents.
     """
     given = bare_id(given)
     try:
         return (await memory.get(given, as_of=as_of)).id
     except NotFoundError as error:
         missing = error
-    with suppress(NotFoundError, InvalidError):
-        return (await memory.document(given)).id
+    with suppress(NotFoundError):
+        if given.isprintable():
+            await memory.document(given)
+            return given
     found = match_id(given, await memory.store_view.ids(given, as_of=as_of, undone=undone))
     if found is None:
         raise missing if len(given) >= FULL_ID_CHARS else NotFoundError(missing.message, hint=_NO_SUCH_ID)

@@ -17,9 +17,9 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ricordo.encoding.documents import ROOT_ENDS, TITLE_PAGE, document_of
+from ricordo.encoding.documents import TITLE_PAGE, document_of
 from ricordo.errors import InvalidError, NotFoundError
-from ricordo.model import Document
+from ricordo.model import DOCUMENT, ROOT_ENDS, Document
 from ricordo.portability import markdown
 from ricordo.portability.documents import FORMATS, MAX_BYTES
 from ricordo.portability.importers import format_of
@@ -55,6 +55,7 @@ class Step:
     """The changes of one scan of a folder, as relative paths of files.
 
     Attributes:
+        erased: files that were not stored, because all of their text was erased before.
         refused, left_out: why files, and parts of files, could not be read.
         skipped_files: the first 20 files that were skipped for each reason.
         redacted: how many credentials were replaced.
@@ -65,6 +66,7 @@ class Step:
     moved: Sequence[str] = ()
     removed: Sequence[str] = ()
     imported: Sequence[str] = ()
+    erased: Sequence[str] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     skipped: int = 0
@@ -248,6 +250,9 @@ class Watch:
         done.redacted += report.redacted
         if report.left_out:
             done.left_out[file.relative] = "; ".join(report.left_out)
+        if report.erased and not (report.added or report.kept):
+            done.erased.append(file.relative)
+            return
         (done.moved if moved is not None else done.changed if before is not None else done.added).append(file.relative)
 
     async def _is_imported(self, file: _File) -> bool:
@@ -315,7 +320,7 @@ class Watch:
 
     async def _remove(self, document: Document, source: str, done: _Changes) -> None:
         try:
-            await self._memory.remove_document(document.id)
+            await self._memory.remove_document(f"{DOCUMENT}{document.id}")
         except NotFoundError:  # another watcher has already removed it
             return
         done.removed.append(source)
@@ -344,6 +349,7 @@ class _Changes:
     moved: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     imported: list[str] = field(default_factory=list)
+    erased: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     skipped: int = 0

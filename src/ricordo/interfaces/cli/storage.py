@@ -419,6 +419,8 @@ def _show_step(out: Console, step: WatchStep, *, sums_up: bool = False) -> None:
     for what in ("added", "changed", "moved", "removed", "imported"):
         for path in getattr(step, what):
             out.print(Text(f"{what:<9}{safe(path)}"), soft_wrap=True)
+    for path in step.erased:
+        out.print(dim(f"erased before, not stored: {safe(path)}"), soft_wrap=True)
     paths = groupby(sorted(step.refused, key=step.refused.__getitem__), key=step.refused.__getitem__)
     for reason, same in ((reason, list(same)) for reason, same in paths):
         which = plural(len(same), "file") if len(same) > _MANY_REFUSED else ", ".join(map(safe, same))

@@ -359,7 +359,8 @@ def _print_erasure(out: Console, report: ErasureReport | None, told: Mapping[str
             lines.add_row("", "", Text(told[id]))
         if known and each.count > len(known):
             lines.add_row("", "", dim(f"and {each.count - len(known):,} more; --json lists up to 1,000"))
-    out.print(Text("Would be erased:" if report.dry_run else "Erased:", style="bold"))
+    named = "" if report.document is None else f" the document {safe(report.document)}"
+    out.print(Text(f"{'Would be erased' if report.dry_run else 'Erased'}:{named}", style="bold"), soft_wrap=True)
     out.print(lines)
     for kept in report.kept:
         out.print(Text.assemble(("Kept: ", "yellow"), f"{kept.count:,}, {kept.why}  ", _id_list(kept.ids, kept.count)))
