@@ -458,6 +458,41 @@ async def test_a_moved_note_is_erased_by_its_present_path_and_the_report_names_i
     assert [each.title for each in await plain.documents()] == ["deep/tea.txt"]
 
 
+async def test_an_erased_note_whose_file_stays_is_stored_only_as_far_as_it_is_new(plain, folder):
+    watch = watching(plain, folder)
+    await watch.step(settled_s=0)
+    assert str(folder / "dogs.md") in " ".join((await plain.erase(document="notes/dogs.md")).out_of_reach)
+    before = len(await plain.log())
+    for _ in range(2):  # each a restart
+        step = await watching(plain, folder).step(settled_s=0)
+        assert (step.erased, step.added, bool(step)) == (["dogs.md"], [], False)
+    assert len(await plain.log()) == before
+    write(folder / "dogs.md", "# Dogs\n\nDogs may come on Fridays.\n\nThe kennel has a new phone: 0341 555.\n")
+    watch = watching(plain, folder)
+    assert (await watch.step(settled_s=0)).added == ["dogs.md"]
+    document = await plain.document("notes/dogs.md")
+    assert ["0341" in each.content and "Fridays" not in each.content for each in document.text] == [True]
+    assert document.text[0].place == "dogs.md, line 3"
+    assert not await watching(plain, folder).step(settled_s=0)
+    (folder / "dogs.md").rename(folder / "cats.md")
+    assert (await watch.step(settled_s=0)).moved == ["cats.md"]
+    (folder / "cats.md").unlink()
+    assert (await watch.step(settled_s=0)).removed == ["cats.md"]
+    assert not [hit for hit in (await plain.search("phone of the kennel")).hits if "0341" in hit.content]
+
+
+async def test_an_edited_note_that_now_says_only_what_was_erased_is_archived(plain, folder):
+    watch = watching(plain, folder)
+    await watch.step(settled_s=0)
+    await plain.erase(document="notes/dogs.md")
+    write(folder / "dogs.md", "The kennel has a new phone: 0341 555.\n")
+    await watch.step(settled_s=0)
+    write(folder / "dogs.md", "# Dogs\n\nDogs may come on Fridays.\n")
+    step = await watch.step(settled_s=0)
+    assert (step.erased, step.removed) == (["dogs.md"], ["dogs.md"])
+    assert [each.title for each in await plain.documents()] == ["deep/tea.txt"]
+
+
 async def test_a_note_whose_facts_were_imported_is_not_stored_again_until_the_import_is_undone(plain, folder):
     write(folder / "cats.md", "- Cats stay at home\n- Cats sleep\n- Cats eat fish\n")
     await plain.import_(folder / "cats.md")

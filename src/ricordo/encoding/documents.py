@@ -299,8 +299,14 @@ def put(snapshot: Snapshot, new: Prepared, *, scope: Scope, at: datetime) -> tup
     stored_ids = {node.id for node in change.add}
     missing = [node for node in step.add if node.id not in stored_ids]
     erased = sum(each.node is None for each in all_screened(snapshot, missing))
-    if erased and erased == len(new.passages) and not any(node.is_title_page for node in old):
-        return Change(), DocumentReport(document=document_of(new.page), left_out=new.left_out, erased=erased)
+    if erased and erased == len(new.passages):
+        is_there = any(node.is_title_page for node in old)
+        gone, report = (
+            remove(snapshot, f"{DOCUMENT}{id}", scope=scope, at=at)
+            if is_there
+            else (Change(), DocumentReport(document=document_of(new.page)))
+        )
+        return gone, replace(report, left_out=new.left_out, erased=erased)
     added = _naming(snapshot, change, new)
     closing, learnt = _closing(snapshot, scope, step.gone, id, at=at, reason=_REPLACED)
     report = DocumentReport(

@@ -252,6 +252,7 @@ class Watch:
             done.left_out[file.relative] = "; ".join(report.left_out)
         if report.erased and not (report.added or report.kept):
             done.erased.append(file.relative)
+            done.removed += [moved or file.relative] if document is not None else []
             return
         (done.moved if moved is not None else done.changed if before is not None else done.added).append(file.relative)
 
