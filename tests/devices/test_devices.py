@@ -13,6 +13,7 @@ import pytest
 
 from ricordo import DeniedError, InvalidError, Memory, RicordoError, Scope
 from ricordo.encoding.worker import LEASE
+from ricordo.interfaces.watch import Watch
 from ricordo.storage import faults
 from ricordo.storage.leases import LeaseHolder
 from tests.devices.histories import lived
@@ -235,7 +236,7 @@ async def test_an_erased_document_does_not_return_from_a_device_with_a_copy_of_i
         else:
             await exchange(shared, one, other)
         for device in (one, other):
-            assert [each.title for each in await device.documents()] == ["Tap.md"] * 2
+            assert [each.title for each in await device.documents()] == ["Tap.md"]
             assert not [hit for hit in (await device.search("neighbour Balthasar")).hits if "Balthasar" in hit.content]
             assert not failing(await device.doctor())
     assert b"Balthasar" not in _bytes(tmp_path)
@@ -285,6 +286,56 @@ async def test_what_a_device_undid_itself_does_not_bring_an_erased_text_back(tmp
         await one.erase(document="Diary.md")
         await exchange(shared, one, other)
         assert not _left(tmp_path, b"Balthasar")
+
+
+async def look(device: Memory, vault: Path, rent: int) -> None:
+    """Watch a vault with one note on a device, where the other device's vault does not exist."""
+    _write(vault, f"The rent is {rent} euros.\n\n# Deposit\n\nPaid.\n")
+    await Watch(device, vault, ignores=lambda path: False).step(settled_s=0)
+    shutil.rmtree(vault)
+
+
+def _write(vault: Path, text: str) -> None:
+    vault.mkdir(parents=True)
+    (vault / "Flat.md").write_text(text, encoding="utf-8")
+
+
+async def rents(device: Memory) -> list[bool]:
+    """Return for each passage of the only document whether it tells the rent of 900 euros."""
+    (document,) = await device.documents()
+    assert not failing(await device.doctor())
+    return ["900" in passage.content for passage in (await device.document(document.id)).text]
+
+
+async def test_a_vault_that_two_devices_watch_is_read_once(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        vaults = [(one, tmp_path / "a" / "vault"), (other, tmp_path / "b" / "vault")]
+        for device, vault in vaults:
+            await look(device, vault, 900)
+        await exchange(shared, one, other)
+        assert await rents(one) == await rents(other) == [True, False]
+        for rent in (835, 900):  # edited on both
+            for device, vault in vaults:
+                await look(device, vault, rent)
+            await exchange(shared, one, other)
+        assert await rents(one) == await rents(other) == [True, False]
+        await look(one, vaults[0][1], 835)
+        await exchange(shared, one, other)
+        assert await rents(one) == await rents(other) == [False, False]
+
+
+@pytest.mark.parametrize("is_older_first", [False, True])
+async def test_a_note_that_two_devices_read_in_two_versions_is_one_after_the_next_look(
+    tmp_path: Path, is_older_first: bool
+) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        first, second = (780, 900) if is_older_first else (900, 780)
+        await look(one, tmp_path / "a" / "vault", first)
+        await look(other, tmp_path / "b" / "vault", second)
+        await exchange(shared, one, other)
+        await look(other, tmp_path / "b" / "vault", 900)
+        await exchange(shared, one, other)
+        assert await rents(one) == await rents(other) == [True, False]
 
 
 async def test_an_erased_person_whom_another_device_needs_stays(tmp_path: Path) -> None:

@@ -711,6 +711,24 @@ async def test_a_folder_that_was_moved_keeps_its_documents(plain, folder, tmp_pa
     assert len(await plain.log()) == before
 
 
+async def test_a_folder_that_was_renamed_keeps_its_documents(plain, folder):
+    """It is recognised by its files, or by the name that is given."""
+    await watching(plain, folder).step(settled_s=0)
+    before = {each.id for each in await plain.documents()}
+    renamed = folder.rename(folder.with_name("vault"))
+    watch = watching(plain, renamed)
+    assert not await watch.step(settled_s=0)
+    write(renamed / "dogs.md", "# Dogs\n\nDogs may come on Mondays.\n")
+    assert (await watch.step(settled_s=0)).changed == ["dogs.md"]
+    write(renamed / "dogs.md", "# Dogs\n\nDogs may come on Tuesdays.\n")
+    assert (await watching(plain, renamed).step(settled_s=0)).changed == ["dogs.md"], "after a restart"
+    again = renamed.rename(renamed.with_name("archive"))
+    write(again / "dogs.md", "# Dogs\n\nDogs may come on Sundays.\n")
+    named = Watch(plain, again, name="notes", ignores=lambda path: False)
+    assert (await named.step(settled_s=0)).changed == ["dogs.md"]
+    assert {each.id for each in await plain.documents()} == before
+
+
 async def test_exported_chats_in_a_folder_become_messages(plain, folder):
     write(folder / "chat.jsonl", '{"role": "user", "text": "I bought a kayak", "session": "s"}\n')
     watch = watching(plain, folder)

@@ -111,6 +111,7 @@ class Watch:
             raise InvalidError(f"{folder} is not a folder", hint="`document-add` takes a single file")
         self._memory, self._ignores = memory, ignores
         self.folder = folder.resolve()
+        self._is_named_after_folder = name is None
         self.name = (name or self.folder.name).replace("/", "_") or "files"
         self._done: dict[str, _Seen] = {}
         self._first_seen: dict[str, tuple[_Seen, float]] = {}
@@ -123,8 +124,10 @@ class Watch:
             settled_s: a file that changed less than this many seconds ago may be half written and is left for later.
         """
         files, skipped = await asyncio.to_thread(self._files)
-        known, ids = await self._documents()
+        known, ids = await self._documents(files)
         waiting = [each for each in files.values() if not self._is_settled(each, settled_s)]
+        for name in (name for name, each in known.items() if not each.digest):  # several devices had several versions
+            self._done.pop(name, None)
         fresh = [each for each in files.values() if self._done.get(each.relative) != each.seen and each not in waiting]
         gone = {source: each for source, each in known.items() if source not in files}
         done = _Changes(waiting=len(waiting))
@@ -183,30 +186,38 @@ class Watch:
 
     # documents
 
-    async def _documents(self) -> tuple[dict[str, Document], frozenset[str]]:
+    async def _documents(self, files: Mapping[str, _File]) -> tuple[dict[str, Document], frozenset[str]]:
         """Return this folder's documents by relative path, and all ids in use by folders of the same name.
 
         A document of a same-named folder that does not exist on this machine counts as this folder's: the folder was
         moved here, or is on another device.
         """
+        watched = await self._watched()
+        if self._is_named_after_folder and not any(each.id.startswith(f"{self.name}/") for each, *_ in watched):
+            self.name = await asyncio.to_thread(_former_name, watched, files, self)
         found: dict[str, Document] = {}
         ids = set[str]()
         is_there = cached(os.path.isdir)
+        for document, folder, path in watched:
+            if document.id.startswith(f"{self.name}/"):
+                ids.add(document.id)
+                if folder == str(self.folder) or (path not in found and not is_there(folder)):
+                    found[path] = document
+        return found, frozenset(ids)
+
+    async def _watched(self) -> list[tuple[Document, str, str]]:
+        """Return the documents of all watched folders, each with its folder and its path there."""
+        found = list[tuple[Document, str, str]]()
         cursor: str | None = None
         while True:
             page = await self._memory.list(type="episodic", where=TITLE_PAGE, limit=1_000, cursor=cursor)
             for document in (document_of(node) for node in page if node.is_title_page):
                 folder, mark, path = (document.source or "").partition(ROOT_ENDS)
-                if not mark or not document.id.startswith(f"{self.name}/"):
-                    continue
-                if document.chat != (self._memory.scope.chat or ""):
-                    continue
-                ids.add(document.id)
-                if folder == str(self.folder) or (path not in found and not is_there(folder)):
-                    found[path] = document
+                if mark and document.chat == (self._memory.scope.chat or ""):
+                    found.append((document, folder, path))
             cursor = page.cursor
             if cursor is None:
-                return found, frozenset(ids)
+                return found
 
     async def _take_in(self, file: _File, look: _Look) -> None:
         try:
@@ -365,6 +376,32 @@ class _Changes:
 
     def step(self) -> Step:
         return Step(**{name: getattr(self, name) for name in self.__slots__})
+
+
+def _former_name(watched: Sequence[tuple[Document, str, str]], files: Mapping[str, _File], now: Watch) -> str:
+    """Return the former name of a renamed folder: that of its documents or, if it has none yet, of a folder that is
+    gone and most of whose documents are here, unchanged and at the same paths. Without one, return its name now.
+    """
+    named: dict[str, dict[str, Document]] = {}
+    for document, folder, path in watched:
+        name = document.id.partition("/")[0]
+        if folder == str(now.folder):
+            return name
+        if not Path(folder).is_dir():
+            named.setdefault(name, {})[path] = document
+    for former, documents in named.items():
+        if len(documents) >= _SOME:
+            same = sum(_has(files.get(path), each) for path, each in documents.items())
+            if 2 * same > len(documents):
+                return former
+    return now.name
+
+
+def _has(file: _File | None, document: Document) -> bool:
+    try:
+        return file is not None and sha256(file.path.read_bytes()).hexdigest() == document.digest
+    except OSError:
+        return False
 
 
 def _is_markdown(path: Path) -> bool:

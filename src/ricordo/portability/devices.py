@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -19,7 +20,7 @@ from ricordo.encoding.mentions import link_waiting
 from ricordo.encoding.validation import without_erased
 from ricordo.errors import InvalidError, UnavailableError
 from ricordo.forgetting.erase import follow, id_of_rest
-from ricordo.model import Change, Node, Review, Scope, SyncReport
+from ricordo.model import DOCUMENT, ROOT_ENDS, Change, Closing, Node, Review, Scope, SyncReport
 from ricordo.portability import segments
 from ricordo.portability.segments import ExchangeFolder
 from ricordo.ports import Progress
@@ -402,6 +403,7 @@ def settled(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope, now:
     for table, id_ in merged.created:
         if table == "nodes" and (node := tx.nodes.get(scope, id_)) is not None:
             change = change.joined(_compared(tx, exchange, node, scope, now, pairs))
+    change = change.joined(_documents(tx, exchange, merged, scope, now))
     return change.joined(_people(tx, exchange, merged, scope, now))
 
 
@@ -533,6 +535,45 @@ def _verdict(node: Node, other: Node) -> str:
         return "same"
     found = compare(other.content, node.content) or form_of(other).verdict(form_of(node)) or ""
     return "conflict" if found in ("conflict", "replaced") else "same" if found == "same" else ""
+
+
+def _documents(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope, now: int) -> Change:
+    """Merge documents that several devices read for themselves, such as the notes of a vault that they all watch."""
+    created = (tx.nodes.get(scope, id_) for table, id_ in merged.created if table == "nodes")
+    sessions = {node.session for node in created if node is not None and node.is_live}
+    change = Change()
+    for session in sorted(each for each in sessions if each is not None and each.startswith(DOCUMENT)):
+        keys = tx.erasure.nodes_in(tx.erasure.sessions(scope, session))
+        chat = "" if scope.owner else scope.chat or ""
+        found = tx.nodes.by_key(scope, keys).values()
+        live = [each for each in found if each.is_live and each.chat == chat]
+        live = [each for each in live if not exchange.is_refused("nodes", each.id)]
+        change = change.joined(_one_document(live, lambda node: exchange.maker("nodes", node.id), now))
+    return change
+
+
+def _one_document(nodes: Sequence[Node], maker: Callable[[Node], str], now: int) -> Change:
+    """Return the change that leaves one title page, and each passage as often as one device has it.
+
+    The smallest ids stay, so that devices that see some of them only do not close all. Of a watched file in several
+    versions all passages stay, and the title page gets no digest, so that the next look at the file decides.
+    """
+    pages = sorted((node for node in nodes if node.is_title_page), key=lambda node: node.id)
+    digests = {page.attributes["digest"] for page in pages}
+    is_watched = all(ROOT_ENDS in str(page.attributes.get("source", "")) for page in pages)
+    if len(digests) > 1 and not is_watched:
+        return Change()
+    spare = pages[1:] if len({maker(page) for page in pages}) > 1 else []
+    unread = [replace(pages[0], attributes={**pages[0].attributes, "digest": ""})] if spare and len(digests) > 1 else []
+    same: dict[str, list[Node]] = {}
+    for node in nodes:
+        if not node.is_title_page:
+            same.setdefault(" ".join(node.content.split()), []).append(node)
+    for copies in same.values():
+        most = max(Counter(map(maker, copies)).values()) if len(copies) > 1 else 1
+        spare += sorted(copies, key=lambda node: node.id)[most:]
+    closings = tuple(Closing(id=node.id, at=from_ms(now), reason="superseded") for node in spare)
+    return Change(close=closings, put=tuple(unread))
 
 
 def _people(tx: Snapshot, exchange: Exchange, merged: Merged, scope: Scope, now: int) -> Change:

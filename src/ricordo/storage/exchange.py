@@ -373,6 +373,10 @@ class Exchange:
         made = [each.stamp for each in self.written(_hash(table, (id,))) if each.fields & {_ALL, _THERE}]
         return min(made, default=_NEVER).device
 
+    def is_refused(self, table: str, id: str) -> bool:
+        """Return whether a row was erased on some device. It is still here until the merge is complete."""
+        return is_dead(self.written(_hash(table, (id,))))
+
     def stated(self, node: int) -> tuple[str, ...]:
         """Return the names that a memory was stated to be about, as they were written then."""
         rows = self._truth.tables["subjects"].images(self._sql.connection, "node = ?", (node,))
