@@ -1102,7 +1102,7 @@ class Results:
             [
                 (
                     f"{hit.score:.3f}",
-                    f"{hit.speaker}: {hit.excerpt}" if hit.speaker else hit.excerpt,
+                    f"{who}: {hit.excerpt}" if (who := hit.place or hit.speaker) else hit.excerpt,
                     hit.category or hit.type,
                     ", ".join(hit.about),
                     hit.event_time_relative,

@@ -517,6 +517,20 @@ async def test_forgetting_says_what_is_forgotten_and_how_it_comes_back(tmp_path:
     assert "green tea" in cli.process("list", embedder=None).out
 
 
+async def test_a_passage_is_named_by_its_document_and_its_line(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path / "me.db", embedder="hashing") as memory:
+        await memory.add_document(text="# Plants\n\nThe ficus needs water on Mondays.", title="Daily/2026-02-14.md")
+    async with connected(tmp_path / "me.db", profile="full,connector") as client:
+        answer = await client.call_tool("search_memory", {"query": "When does the ficus need water?"})
+        told = answer.content[0].text  # type: ignore[union-attr]
+        assert "Daily/2026-02-14.md, line 3" in told and "from a document" in told and "tool" not in told
+        id = answer.structured_content["hits"][0]["id"]
+        explained = await client.call_tool("explain_fact", {"id": id})
+        assert "(Daily/2026-02-14.md, line 3; " in explained.content[0].text  # type: ignore[union-attr]
+        fetched = (await client.call_tool("fetch", {"id": id})).structured_content
+        assert fetched["metadata"]["place"] == "Daily/2026-02-14.md, line 3"
+
+
 CHARS_A_TOKEN = 4.04
 """Of such lists, with the tokenizer that counted 5,580 tokens in 22,538 characters of the core profile. It is not
 installed here, so the limits are checked in characters."""

@@ -136,6 +136,7 @@ async def _fetch(memory: Memory, id: str) -> Document:
         "category": node.category,
         "event_time": node.event_time.isoformat(),
         "origin": node.origin,
+        "place": node.place,
         "about": ", ".join(node.about),
     }
     known = {name: value for name, value in metadata.items() if value}
