@@ -2488,8 +2488,8 @@ class Memory:
         """Import the data of another memory or a chat: messages, facts, people and relations.
 
         Existing data is not changed, so importing the same data again adds nothing, and an interrupted import can be
-        repeated. Facts keep the time they were observed and get the origin "import". They close no existing facts;
-        `review` lists possible conflicts.
+        repeated. Facts keep the time they were observed and get the origin "import"; what a file does not date is as
+        old as the file. They close no existing facts; `review` lists possible conflicts.
 
         A file may come from anybody. By default, therefore, a complete `export` adds its memories with at most the
         trust "import", and without its history. With `own`, its memories keep their origins, and an empty store of the

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,35 @@ async def test_markdown_headings_give_subjects_and_dates_give_times(sample: Samp
             "Sarah": "wife",
             "Tomás Ibarra": "colleague",
         }
+
+
+async def test_what_a_file_does_not_date_is_as_old_as_the_file(tmp_path: Path) -> None:
+    notes = {
+        "Flat.md": "The rent is 780 euros.",
+        "Work.md": "---\ndate: 2026-02-03\n---\nThe day rate is 640 euros.",
+        "Daily/2026-01-15.md": "Called the dentist.",
+        "Tomorrow.md": "The clock of this computer is wrong.",
+    }
+    for name, text in notes.items():
+        path = tmp_path / "vault" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        changed = datetime(2027 if name == "Tomorrow.md" else 2025, 3, 5, tzinfo=UTC).timestamp()
+        os.utime(path, (changed, changed))
+    chat = tmp_path / "chat.jsonl"
+    chat.write_text('{"role": "user", "text": "The boiler shows E4."}\n')
+    os.utime(chat, (datetime(2025, 4, 6, tzinfo=UTC).timestamp(),) * 2)
+    async with opened(tmp_path / "me.db") as memory:
+        await memory.import_(tmp_path / "vault")
+        await memory.import_(chat)
+        days = {node.content: node.event_time.date().isoformat() for node in (await memory.list(type="any")).nodes}
+    assert days == {
+        "Flat: The rent is 780 euros.": "2025-03-05",
+        "Work: The day rate is 640 euros.": "2026-02-02",  # midnight in Berlin
+        "Called the dentist.": "2026-01-14",
+        "Tomorrow: The clock of this computer is wrong.": "2026-09-21",  # now
+        "The boiler shows E4.": "2025-04-06",
+    }
 
 
 async def test_jsonl_memories_keep_subjects_provenance_archive_and_succession(sample: Sample, tmp_path: Path) -> None:

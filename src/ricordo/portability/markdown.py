@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
@@ -393,7 +394,7 @@ def read(source: Source, destination: Destination) -> Records:
         elif source.is_folder and (file.name.startswith(settings) or is_template(file.text)):
             templates.append(file.name)
         else:
-            reading.file(file.name, file.text)
+            reading.file(file.name, file.text, changed_at=file.changed_at)
             unread = unread_fields(file.text.replace("\r\n", "\n").split("\n"))
             reading.skipped += (f"{file.name} {each}" for each in unread)
     if templates:
@@ -413,6 +414,8 @@ class _Section:
     at: str | None = None
     dated: str | None = None
     """The date of the note, if nothing closer gives one. Ids do not depend on it."""
+    changed_at: datetime | None = None
+    """When the file was last changed: the time of what nothing dates."""
     is_people: bool = False
     headings: tuple[str, ...] = ()
     """The headings that tell neither subject nor category nor date."""
@@ -432,9 +435,9 @@ class _Reading(Records):
     """The place of the first link to each name."""
     counts: Counter[tuple[object, ...]] = field(default_factory=Counter)
 
-    def file(self, name: str, text: str) -> None:
+    def file(self, name: str, text: str, *, changed_at: datetime) -> None:
         fields = note_text.fields_of(text)
-        start = self._of_file(name, fields)
+        start = replace(self._of_file(name, fields), changed_at=changed_at)
         places: list[tuple[int, _Section]] = [(-1, start)]
         blocks = list(outline(text))
         titles = [each for each in blocks if isinstance(each, Heading) and each.level == 1]
@@ -564,6 +567,7 @@ class _Reading(Records):
             self.facts[fact.id or ""] = ImportedFact(
                 fact=fact,
                 at=at,
+                changed_at=place.changed_at,
                 place=where,
                 score=clamped(said.get("score"), -10.0, 10.0, otherwise=0.0),
                 decay_rate=0.0 if said.get("confirmed") is True else None,

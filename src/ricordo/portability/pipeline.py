@@ -63,6 +63,7 @@ class ImportContext:
     `holds_untrusted`: quarantine everything that tools and web pages say, or only what reads like an instruction.
     `is_own`: the file is the owner's own complete export or log, so the origins it states are trusted.
     `me`: the keys of the names under which the owner speaks in chats.
+    `changed_at`: when the imported file or folder was last changed: the time of what the file does not date.
     `zone`: the name of the time zone in which `instant` reads times without one.
     `planned`: in a dry run, the ids that the parts of a folder would add so far.
     `redactions`: the number of credentials replaced in each memory, by its id.
@@ -78,12 +79,18 @@ class ImportContext:
     holds_untrusted: bool = True
     is_own: bool = False
     me: frozenset[str] = frozenset()
+    changed_at: datetime | None = None
     zone: str = ""
     planned: set[str] | None = None
     redactions: Counter[str] = field(default_factory=Counter)
     said: Counter[str] = field(default_factory=Counter)
     named_before: Counter[str] = field(default_factory=Counter)
     earlier: dict[str, int] = field(default_factory=dict)
+
+    def time_of_file(self, changed_at: datetime | None) -> datetime:
+        """Return when the file of a record was last changed, but not a time in the future."""
+        now = from_ms(self.now)
+        return min(changed_at or self.changed_at or now, now)
 
     def reasons_to_hold(self, node: Node) -> tuple[str, ...]:
         """Return why a fact is quarantined; () if it is not."""
@@ -161,6 +168,7 @@ async def import_path(
         )
         return await _import_each(parts, one)
     chosen = await asyncio.to_thread(format_of, source, format)
+    context = replace(context, changed_at=source.changed_at)
     if chosen.name == markdown.NAME:
         at = from_ms(context.now)
         if twice := await store.read(lambda tx: documents.count_watched(tx, scope, path.resolve(), at=at)):
@@ -351,6 +359,8 @@ def _made(records: Iterable[M], node_of: Callable[[M], Node], counts: _Counts) -
 def _episode(said: ImportedMessage, context: ImportContext, *, is_complete: bool) -> Node:
     is_own_log = context.is_own and AGENT in (said.message.attributes or ())
     message = replace(said.message, origin="conversation") if is_own_log else said.message
+    if message.at is None:
+        message = replace(message, at=context.time_of_file(None))
     if message.speaker is not None:
         context.said[message.speaker] += 1
         if name_key(message.speaker) in context.me:
@@ -370,7 +380,8 @@ def _knowledge(known: ImportedFact, context: ImportContext) -> Node:
         known.fact, scope=context.scope, now=context.now, instant=context.instant, rules=context.rules
     )
     context.redactions[node.id] += redactions(known.fact.content, node.content)
-    at = node.event_time if known.at is None else from_ms(context.instant(known.at, "event_time"))
+    at = context.time_of_file(known.changed_at) if known.at is None else known.at
+    at = from_ms(context.instant(at, "event_time"))
     until = None if known.ended is None else from_ms(context.instant(known.ended, "valid_until"))
     decay = node.decay_rate if known.decay_rate is None else known.decay_rate
     if known.closed is None and context.reasons_to_hold(node):

@@ -72,7 +72,8 @@ class ImportedFact:
     """One piece of knowledge, with a fact id derived from its source.
 
     Attributes:
-        at: when it was observed.
+        at: when it was observed; None if the file does not tell.
+        changed_at: when its file was last changed; None for the time of the whole import's file or folder.
         ended: when it stopped being true in the world.
         closed: why the other memory had closed it; None if it had not.
         in_chat: whether it belongs to the current chat rather than to a person; None if the source does not tell.
@@ -81,6 +82,7 @@ class ImportedFact:
     fact: Fact
     place: str
     at: datetime | str | None = None
+    changed_at: datetime | None = None
     closed: ClosedReason | None = None
     ended: datetime | str | None = None
     score: float = 0.0

@@ -45,10 +45,11 @@ _HEAD_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFile:
-    """A text, and the name by which users know it."""
+    """A text, the name by which users know it, and when its file was last changed."""
 
     name: str
     text: str
+    changed_at: datetime
 
 
 class Source:
@@ -110,9 +111,11 @@ class Source:
         """
         if self.is_archive:
             name = name or self.names[0]
-            return TextFile(name=f"{self.path.name}/{name}", text=decoded(self._member(name), name=name))
+            text = decoded(self._member(name), name=name)
+            return TextFile(name=f"{self.path.name}/{name}", text=text, changed_at=self.changed_at)
         path = self._inside[name] if self.is_folder and name is not None else self.path
-        return TextFile(name=name or path.name, text=decoded(_bytes(path), name=str(name or path)))
+        content, changed_at = _bytes(path)
+        return TextFile(name=name or path.name, text=decoded(content, name=str(name or path)), changed_at=changed_at)
 
     def _member(self, name: str) -> bytes:
         """Unpack a member of an archive, within the limit for all members together."""
@@ -210,11 +213,13 @@ def _checked_place(path: Path, store: Path | None) -> os.stat_result:
     return status
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path) -> tuple[bytes, datetime]:
+    """Return the content of a file, and when it was last changed."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
+        status = path.stat()
+        if status.st_size > MAX_FILE_BYTES:
             raise InvalidError(f"{path} is larger than 2 GB", hint="split it")
-        return path.read_bytes()
+        return path.read_bytes(), datetime.fromtimestamp(status.st_mtime, UTC)
     except OSError as error:
         raise InvalidError(f"{path} cannot be read: {error.strerror}", hint="check its permissions") from error
 

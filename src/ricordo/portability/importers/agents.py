@@ -309,10 +309,10 @@ def _files(source: Source) -> Iterator[tuple[str, JsonLines, datetime]]:
         return
     for name in source.names:
         if name.endswith((".jsonl", ".json")):
-            text = source.text(name).text
-            document = one_document(text, name=name, is_checked=False)
+            file = source.text(name)
+            document = one_document(file.text, name=name, is_checked=False)
             whole = JsonLines(rows=(("line 1", document),), refused=()) if isinstance(document, dict) else None
-            yield name, whole or json_lines(text), source.changed_at
+            yield name, whole or json_lines(file.text), file.changed_at
 
 
 def _log(client: str, lines: JsonLines, name: str) -> _Log:
