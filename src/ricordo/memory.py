@@ -1320,9 +1320,10 @@ class Memory:
         )
         if self._notes is None:
             return report
-        if not dry_run:
-            await self._notes.after_erasure()
-        return replace(report, out_of_reach=(*report.out_of_reach, "what stands in notes beside the facts"))
+        failed = "" if dry_run else await self._notes.after_erasure()
+        kept = (f"what {failed}",) if failed else ()
+        left = (*report.out_of_reach, *kept, "what stands in notes beside the facts")
+        return replace(report, out_of_reach=left, is_done=report.is_done and not failed)
 
     async def add_entity(
         self,

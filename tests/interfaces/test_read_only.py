@@ -108,6 +108,62 @@ def test_the_command_line_reads_and_refuses_writes(store: str, tmp_path: Path, i
     assert done(store, "search", "tea", home=home).returncode == 0
 
 
+def test_notes_that_cannot_be_written_stop_nothing_and_are_named(tmp_path: Path) -> None:
+    location, notes = f"{tmp_path}/folder/", tmp_path / "folder" / "notes"
+
+    def used(*asked: Sequence[str]) -> list[Outcome]:
+        return all_done(location, asked, home=tmp_path)
+
+    used(["notes"], ["remember", "Rita drinks tea"], ["remember", "I like figs"])
+    (notes / "People").mkdir()
+    (notes / "Rita.md").rename(notes / "People" / "Rita.md")
+    used(["list"])
+    notes.chmod(0o555)
+    (notes / "People").chmod(0o000)
+    kept, doctor, listed, erased = used(
+        ["remember", "I like marzipan"], ["doctor"], ["list"], ["erase", "--entity", "Rita", "--yes"]
+    )
+    assert kept.status == 0 and "Remembered" in kept.out and "Traceback" not in kept.err
+    assert kept.err.count("Permission denied") == 1 and "writable" in kept.err
+    assert (doctor.status, "Permission denied" in doctor.out, "writable" in doctor.out) == (7, True, True)
+    assert all(text in listed.out for text in ("marzipan", "figs", "Rita drinks tea"))
+    assert erased.status == 0 and "Permission denied" in erased.out and "not all bytes are gone yet" in erased.out
+    (notes / "People").chmod(0o755)
+    notes.chmod(0o755)
+    (found,) = used(["list"])
+    assert "marzipan" in (notes / "Me.md").read_text("utf-8")
+    assert found.err == "" and "figs" in found.out
+    assert "Rita drinks tea" not in (notes / "People" / "Rita.md").read_text("utf-8")
+
+
+def test_a_folder_that_cannot_be_read_stops_neither_watch_nor_import(tmp_path: Path) -> None:
+    location, vault = f"{tmp_path}/me.db", tmp_path / "vault"
+    for name in ("Home", "Recipes/Curry", "Recipes/Soup/Leek", "Diary/Monday", "Closed/Plan"):
+        (vault / name).parent.mkdir(parents=True, exist_ok=True)
+        (vault / f"{name}.md").write_text(f"# {name}\n\nThe {name} is blue.\n", "utf-8")
+    (vault / "Closed").chmod(0o000)
+
+    def used(*asked: Sequence[str]) -> list[Outcome]:
+        return all_done(location, asked, home=tmp_path)
+
+    first, again = used(*[["watch", str(vault), "--once"]] * 2)
+    (imported,) = all_done(f"{tmp_path}/other.db", [["import", str(vault)]], home=tmp_path)
+    for each in (first, again):
+        assert each.status == 0 and "refused  Closed: Permission denied" in each.out, each
+    assert imported.status == 0 and "Closed: it cannot be read: Permission denied" in imported.out, imported
+    (vault / "Closed").chmod(0o755)
+    (vault / "Recipes").chmod(0o000)
+    (vault / "Diary").chmod(0o444)
+    (vault / "Home.md").write_text("# Home\n\nThe chimney sweep is called Hubert.\n", "utf-8")
+    watched, documents = used(["watch", str(vault), "--once"], ["documents"])
+    for folder in ("Recipes", "Diary"):
+        (vault / folder).chmod(0o755)
+    assert watched.status == 0
+    assert "added    Closed/Plan.md" in watched.out and "changed  Home.md" in watched.out
+    assert "Diary/Monday.md, Recipes: Permission denied" in watched.out and "removed" not in watched.out
+    assert all(name in documents.out for name in ("Curry", "Leek", "Monday", "Plan"))
+
+
 async def test_an_agent_reads_over_mcp_and_is_told_why_it_cannot_write(store: str, tmp_path: Path) -> None:
     program, *arguments = command(store, "mcp")
     started = StdioServerParameters(command=program, args=arguments, env=environment(tmp_path))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache as cached
 from hashlib import sha256
 from itertools import product
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from ricordo.encoding.documents import TITLE_PAGE, document_of
@@ -116,6 +117,7 @@ class Watch:
         self._done: dict[str, _Seen] = {}
         self._first_seen: dict[str, tuple[_Seen, float]] = {}
         self._imported: Set[_Said] | None = None  # in this scan
+        self._unread: Mapping[str, str] = {}  # what could not be read in the last scan
 
     async def step(self, *, settled_s: float = _SETTLED_S) -> Step:
         """Scan the folder once and update the memory.
@@ -123,21 +125,24 @@ class Watch:
         Args:
             settled_s: a file that changed less than this many seconds ago may be half written and is left for later.
         """
-        files, skipped = await asyncio.to_thread(self._files)
+        unread: dict[str, str] = {}
+        files, skipped = await asyncio.to_thread(self._files, unread)
         known, ids = await self._documents(files)
         waiting = [each for each in files.values() if not self._is_settled(each, settled_s)]
         for name in (name for name, each in known.items() if not each.digest):  # several devices had several versions
             self._done.pop(name, None)
         fresh = [each for each in files.values() if self._done.get(each.relative) != each.seen and each not in waiting]
-        gone = {source: each for source, each in known.items() if source not in files}
+        gone = {source: each for source, each in known.items() if source not in files and not _is_in(source, unread)}
         done = _Changes(waiting=len(waiting))
         for name in skipped:
             done.skip(name, _OTHER_KIND)
         self._imported = None
-        look = _Look(known, gone, ids, done)
+        look = _Look(known, gone, ids, unread, done)
         is_elsewhere = len(known) >= _SOME and len(gone) == len(known)
         for each in fresh:
             await self._take_in(each, look)
+        done.refused |= {name: why for name, why in unread.items() if self._unread.get(name) != why}  # each once
+        self._unread = unread
         if is_elsewhere and len(gone) == len(known):
             done.refused["."] = f"none of the {len(known)} documents of {self.name!r} is here: {_ELSEWHERE}"
         elif not waiting:  # a missing file may have been renamed to one that is still being written
@@ -156,16 +161,18 @@ class Watch:
 
     # files
 
-    def _files(self) -> tuple[dict[str, _File], list[str]]:
-        """Return the files to remember by relative path, and the paths of other files."""
+    def _files(self, unread: dict[str, str]) -> tuple[dict[str, _File], list[str]]:
+        """Return the files to remember by relative path, and the paths of other files. Why files and folders cannot be
+        read is added to `unread`.
+        """
         found: dict[str, _File] = {}
         skipped = list[str]()
-        for path in _walk(self.folder, self._ignores):
+
+        def refuse(path: Path, error: OSError) -> None:
+            unread[path.relative_to(self.folder).as_posix()] = str(error.strerror or error)
+
+        for path, status in _walk(self.folder, self._ignores, refuse):
             relative = path.relative_to(self.folder).as_posix()
-            try:
-                status = path.lstat()
-            except OSError:  # deleted a moment ago
-                continue
             if status.st_size > MAX_BYTES or path.suffix.lower() not in _SUFFIXES:
                 skipped.append(relative)
                 continue
@@ -223,7 +230,7 @@ class Watch:
         try:
             content = await asyncio.to_thread(file.path.read_bytes)
         except OSError as error:
-            look.done.refused[file.relative] = str(error.strerror or error)
+            look.unread[file.relative] = str(error.strerror or error)
             return
         try:
             await self._remember(file, content, look)
@@ -233,7 +240,7 @@ class Watch:
             look.done.refused[file.relative] = str(error).removeprefix(f"{file.path.name}: ")
 
     async def _remember(self, file: _File, content: bytes, look: _Look) -> None:
-        known, gone, ids, done = look
+        known, gone, ids, _, done = look
         digest, before = sha256(content).hexdigest(), known.get(file.relative)
         if before is not None and before.digest == digest:
             return
@@ -344,6 +351,7 @@ class _Look(NamedTuple):
     Attributes:
         known: the documents of the folder by path.
         gone: the documents whose files no longer exist.
+        unread: why files and folders cannot be read.
         ids: the ids in use by documents of this folder and others of the same name.
         done: the changes so far.
     """
@@ -351,6 +359,7 @@ class _Look(NamedTuple):
     known: Mapping[str, Document]
     gone: dict[str, Document]
     ids: Collection[str]
+    unread: dict[str, str]
     done: _Changes
 
 
@@ -412,11 +421,22 @@ def _is_binary_format(path: Path) -> bool:
     return FORMATS[path.suffix.lower()] in ("pdf", "docx", "html", "mail")
 
 
-def _walk(folder: Path, ignores: Ignores) -> Iterator[Path]:
-    """Yield the files of a folder, except hidden and ignored ones, symbolic links, and stores with their notes."""
+def _is_in(source: str, folders: Collection[str]) -> bool:
+    """Return whether a relative path is one of some paths, or in one of them."""
+    return any(PurePosixPath(source).is_relative_to(each) for each in folders)
+
+
+def _walk(
+    folder: Path, ignores: Ignores, refuse: Callable[[Path, OSError], None]
+) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the files of a folder, except hidden and ignored ones, symbolic links, and stores with their notes.
+
+    Args:
+        refuse: called with each file or folder that cannot be read, and why.
+    """
     if ignores(folder):
         return
-    for place, folders, files in os.walk(folder):
+    for place, folders, files in os.walk(folder, onerror=lambda error: refuse(Path(error.filename), error)):
         here = Path(place)
         folders[:] = sorted(
             name
@@ -429,8 +449,17 @@ def _walk(folder: Path, ignores: Ignores) -> Iterator[Path]:
         )
         for name in sorted(files):
             path = here / name
-            if not name.startswith((".", "~$")) and path.is_file() and not path.is_symlink() and not ignores(path):
-                yield path
+            if name.startswith((".", "~$")):
+                continue
+            try:
+                status = path.lstat()
+            except FileNotFoundError:  # deleted a moment ago
+                continue
+            except OSError as error:
+                refuse(path, error)
+                continue
+            if stat.S_ISREG(status.st_mode) and not ignores(path):
+                yield path, status
 
 
 async def watched(watches: Sequence[Watch]) -> AsyncIterator[Step]:

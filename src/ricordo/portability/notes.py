@@ -83,6 +83,7 @@ _PATIENCE_S, _TRIES = 3.0, 60
 _MOST_LINES = 2_000
 _MANY, _LOT = 50, 100
 _ALIKE = 0.6
+_REMEDY = "make the notes readable and writable for you, or free space on their disk; the next command writes them"
 
 
 Stamp = tuple[int, int, int]
@@ -169,6 +170,7 @@ class Notes:
         self._commit = -1
         self._writings: dict[str, Writing] = {}
         self._problems: dict[str, list[str]] = {}
+        self._failure = self._told_failure = ""  # of the last sync, and the one that was reported last
         self._conflicts: dict[str, int] = {}
         self._unread: dict[str, Stamp] = {}  # the next process reads these files, too
         self._forgotten: dict[str, tuple[Node, str]] | None = None  # by text, with its mark, in this sync
@@ -181,18 +183,24 @@ class Notes:
 
     def belongs_to(self, owner: str) -> bool:
         """Return whether the notes belong to an owner: the first one to open them."""
-        path = self._folder / _OWNER
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            if not path.exists() or not path.read_text(encoding="utf-8").strip():
-                path.write_text(owner + "\n", encoding="utf-8")
-            return path.read_text(encoding="utf-8").strip() == owner
-        return False
+        path, known = self._folder / _OWNER, ""
+        try:
+            known = path.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            pass
+        except (OSError, UnicodeDecodeError):
+            return not os.access(self._folder, os.R_OK | os.X_OK)  # `sync` reports a folder that cannot be opened
+        if known:
+            return known == owner
+        with contextlib.suppress(OSError):  # `sync` reports it
+            path.write_text(owner + "\n", encoding="utf-8")
+        return True
 
     async def start(self) -> None:
         """Read changes made by hand, and keep looking for more. If that fails, the memory works without its notes."""
         try:
             await self.settle()
-        except (RicordoError, OSError) as error:
+        except RicordoError as error:
             _log.warning("the notes in %s cannot be synchronized yet: %s", self._folder, error)
         self._task = asyncio.create_task(self._keep_looking(), name="ricordo-notes")
 
@@ -205,7 +213,7 @@ class Notes:
             async with self._busy:  # a thread that reads or writes notes would go on after the task is cancelled
                 self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        with contextlib.suppress(RicordoError, OSError):
+        with contextlib.suppress(RicordoError):
             await self.settle()
 
     async def _keep_looking(self) -> None:
@@ -213,14 +221,14 @@ class Notes:
             started = time.monotonic()
             try:
                 await self.sync()
-            except (RicordoError, OSError) as error:  # a full disk or another process: try again soon
+            except RicordoError as error:  # a full disk or another process: try again soon
                 _log.warning("the notes in %s cannot be synchronized yet: %s", self._folder, error)
             await asyncio.sleep(max(_POLL_S, _BUSY_PART * (time.monotonic() - started)))
 
     async def settle(self) -> None:
         """Synchronize notes and memory, waiting for files that are being written."""
         for _ in range(_TRIES):
-            if await self.sync():
+            if await self.sync() or self._failure:
                 return
             await asyncio.sleep(_PATIENCE_S / _TRIES)
 
@@ -230,15 +238,17 @@ class Notes:
             self._problems.setdefault(name, []).extend(each for each in problems if each not in self._problems[name])
         conflicts = [f"{name} line {line}" for name, line in sorted(self._conflicts.items()) if line]
         problems = [f"{name}: {each}" for name, listed in sorted(self._problems.items()) for each in listed]
+        if self._failure:
+            return (Finding(check="notes", ok=False, detail=self._failure, remedy=_REMEDY),)
         detail = plural(len(self._seen), "note")
         if conflicts:
             detail = f"git conflicts in {', '.join(conflicts[:5])}; these notes are not read or written meanwhile"
         elif problems:
             detail = f"not used: {'; '.join(problems[:5])}"
         remedy = "keep the lines you want in an editor, and delete the lines of <<<<<<<, ======= and >>>>>>>"
-        if not conflicts and any("UTF-8" in each for each in problems):
-            remedy = "save these notes as UTF-8 in an editor"
-        is_whole = not conflicts and not any("UTF-8" in each for each in problems)
+        if not conflicts and self._conflicts:
+            remedy = "make these notes readable for you, and save them as UTF-8 in an editor"
+        is_whole = not self._conflicts
         return (Finding(check="notes", ok=is_whole, detail=detail, remedy="" if is_whole else remedy),)
 
     def _credentials(self) -> dict[str, list[str]]:
@@ -246,28 +256,49 @@ class Notes:
         found: dict[str, list[str]] = {}
         for name, seen in self._seen.items():
             taken = {entry.said for entry in seen.entries}
-            with contextlib.suppress(UnicodeDecodeError):
+            with contextlib.suppress(UnicodeDecodeError, OSError):
                 for item in _parsed(_bytes_of(self._folder / name) or b"").items:
                     if item.hash not in taken and (problem := self._refusal(item)):
                         found.setdefault(name, []).append(f"line {item.first + 1}: {problem}")
         return found
 
-    async def after_erasure(self) -> None:
-        """Remove erased text from the notes, and from the record of what they contain."""
+    async def after_erasure(self) -> str:
+        """Remove erased text from the notes, and from the record of what they contain. Return why it failed, or ""."""
         await self.settle()
         async with self._busy:
-            await asyncio.to_thread(self._compact)
+            try:
+                await asyncio.to_thread(self._compact)
+            except OSError as error:
+                self._fail(error)
+        return self._failure
 
     async def sync(self) -> bool:
-        """Apply manual changes to the memory, then write its own changes to the notes. Return whether both agree."""
+        """Apply manual changes to the memory, then write its own changes to the notes. Return whether both agree.
+
+        If notes cannot be read or written, that is reported once, and the memory works without them.
+        """
         async with self._busy:
-            with _locked(self._folder / _LOCK) as is_ours:
-                return is_ours and await self._sync()
+            self._failure, is_done = "", False
+            try:
+                with _locked(self._folder / _LOCK) as is_ours:
+                    is_done = is_ours and await self._sync()
+            except OSError as error:
+                self._fail(error)
+            if self._failure and self._failure != self._told_failure:
+                _log.warning("%s; the memory itself is stored. To mend it, %s", self._failure, _REMEDY)
+            self._told_failure = self._failure
+            return is_done and not self._failure
+
+    def _fail(self, error: OSError) -> None:
+        """Note why notes cannot be read or written; the first reason counts."""
+        about = f": {Path(error.filename).name.removeprefix('.new-')}" if error.filename else ""
+        reason = f"the notes in {self._folder} are not in step{about}: {error.strerror or error}"
+        self._failure = self._failure or reason
 
     async def _sync(self) -> bool:
         await asyncio.to_thread(self._recover)
-        stamps = await asyncio.to_thread(self._stamps)
         self._load()
+        stamps = await asyncio.to_thread(self._stamps)
         commits = await self._memory.log(1)
         commit = commits[0].seq if commits else 0
         for name in self._conflicts.keys() - stamps.keys():
@@ -301,11 +332,19 @@ class Notes:
         return self._seen[name].stamp if name in self._seen else None
 
     def _stamps(self) -> dict[str, Stamp]:
-        found = {}
-        for path in self._folder.rglob("*.md"):
-            name = path.relative_to(self._folder).as_posix()
-            if not any(part.startswith(".") for part in Path(name).parts) and (stamp := _stamp_of(path)) is not None:
-                found[name] = stamp
+        """Return the stamp of each note. Those known in a folder that cannot be read count as unchanged."""
+        found: dict[str, Stamp] = {}
+
+        def unread(error: OSError) -> None:
+            self._fail(error)
+            within = Path(error.filename).relative_to(self._folder)
+            found.update((name, seen.stamp) for name, seen in self._seen.items() if Path(name).is_relative_to(within))
+
+        for place, folders, files in os.walk(self._folder, onerror=unread):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for path in (Path(place) / name for name in files if name.endswith(".md") and not name.startswith(".")):
+                if (stamp := _stamp_of(path)) is not None:
+                    found[path.relative_to(self._folder).as_posix()] = stamp
         return found
 
     def _read(self, altered: Mapping[str, Stamp]) -> dict[str, Changed]:
@@ -319,10 +358,12 @@ class Notes:
             try:
                 data = (self._folder / name).read_bytes()
                 note = _parsed(data)
-            except OSError:
+            except FileNotFoundError:
                 continue
+            except OSError as error:
+                self._refuse(name, f"it cannot be read, so it is not written either: {error.strerror or error}")
+                data, note = b"", Note(lines=(), items=(), conflict=0)
             except UnicodeDecodeError:
-                self._problems.pop(name, None)
                 self._refuse(name, "it is not UTF-8, so it is neither read nor written: save it as UTF-8")
                 note = Note(lines=(), items=(), conflict=0)
             if _stamp_of(self._folder / name) == stamp:
@@ -698,11 +739,17 @@ class Notes:
         for name in [*read, *(name for name, entries in stale.items() if entries)]:
             if name in held:
                 continue
-            is_whole &= await self._rewrite(name, read.get(name), nodes, placed)
+            try:
+                is_whole &= await self._rewrite(name, read.get(name), nodes, placed)
+            except OSError as error:  # other notes are written all the same
+                self._fail(error)
         fresh = [node for node in nodes.values() if node.id not in placed]
         for name, group in (await asyncio.to_thread(self._places, fresh)).items():
-            is_whole &= await asyncio.to_thread(self._add, name, group)
-        return is_whole
+            try:
+                is_whole &= await asyncio.to_thread(self._add, name, group)
+            except OSError as error:
+                self._fail(error)
+        return is_whole and not self._failure
 
     async def _rewrite(self, name: str, changed: Changed | None, nodes: Mapping[str, Node], placed: set[str]) -> bool:
         """Rewrite the lines of a note whose memories have changed, and keep every other line as it is."""

@@ -191,9 +191,11 @@ class JsonLines:
 
 def is_folder_store(path: Path) -> bool:
     """Return whether a folder is a store of Ricordo. Its index may be missing, or all else before its first change."""
-    if all((path / name).exists() for name in (".lock", "index.db")):
-        return True
-    return (path / "commits.jsonl").exists() and any((path / name).exists() for name in ("index.db", "store.jsonl"))
+    commits, index, lock, store = (
+        os.path.exists(path / name)  # noqa: PTH110  # False, not an error, in a folder that cannot be read
+        for name in ("commits.jsonl", "index.db", ".lock", "store.jsonl")
+    )
+    return (lock and index) or (commits and (index or store))
 
 
 def _checked_place(path: Path, store: Path | None) -> os.stat_result:
@@ -230,7 +232,11 @@ def _walked(folder: Path, notes: list[str]) -> dict[str, Path]:
     """
     root = folder.resolve()
     found: dict[str, Path] = {}
-    for place, folders, files in os.walk(folder):
+
+    def unread(error: OSError) -> None:
+        notes.append(f"{Path(error.filename).relative_to(folder)}: it cannot be read: {error.strerror}")
+
+    for place, folders, files in os.walk(folder, onerror=unread):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         folders[:] = [name for name in folders if not is_folder_store(Path(place) / name)]
         links = [path for path in (Path(place) / name for name in sorted(folders)) if path.is_symlink()]
@@ -242,8 +248,10 @@ def _walked(folder: Path, notes: list[str]) -> dict[str, Path]:
                 continue
             if not path.resolve().is_relative_to(root):
                 notes.append(f"{shown}: a link that leads out of the folder is not followed")
-            elif path.is_file():
+            elif os.path.isfile(path):  # noqa: PTH113  # as above
                 found[shown] = path
+            elif not os.access(place, os.X_OK):
+                notes.append(f"{shown}: it cannot be read: its folder cannot be opened")
             if len(found) > MAX_FILES:
                 raise InvalidError(f"{folder} holds more than {MAX_FILES:,} files", hint="import parts of it")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -60,7 +61,7 @@ def is_private(folder: Path, *, home: Path) -> bool:
         try:
             lines = [line.strip() for line in file.read_text(encoding="utf-8", errors="replace").splitlines()]
         except OSError:
-            if file.is_file():
+            if os.path.isfile(file):  # noqa: PTH113  # False, not an error, in a folder that cannot be read
                 return True  # the file cannot be read: assume private
             continue
         if _matches([line for line in lines if line and not line.startswith("#")], folder, above):

@@ -96,7 +96,7 @@ def _fits(path: Path) -> Format | None:
     try:
         source = Source(path)
         return next((each for each in FORMATS if each.is_of(source)), None)
-    except InvalidError:
+    except (InvalidError, OSError):
         return None
 
 
