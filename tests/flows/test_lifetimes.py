@@ -10,6 +10,7 @@ import pytest
 from benchmarks.lifetimes import DATA, measure, read
 
 from ricordo import InvalidError, Memory, Settings
+from ricordo.text.lifetimes import may_pass
 from tests.flows.conftest import DAY, HandClock
 
 # The clock of these stories begins on Thursday, 1 January 2026.
@@ -57,6 +58,8 @@ Today Marlow Ferry has about 31,000 inhabitants and is the third largest town of
 На выходных ездим к маме
 В воскресенье мы ходим в церковь
 I do nights Sun-Thu
+pin vom fahrradschloss 4471
+code de l'immeuble 2211
 The gym closes at 10 on Saturday
 Врач принимает в среду
 Die Bäckerei hat am Sonntag offen
@@ -141,6 +144,15 @@ async def test_duties_habits_and_states_never_expire_by_themselves(memory: Any, 
     clock.ms += 400 * DAY
     assert (await memory.maintain()).ok
     assert [node.content for node in nodes if (await memory.get(node.id)).closed_reason == "expired"] == []
+
+
+def test_the_code_of_a_lock_lasts_and_one_for_a_single_use_may_pass() -> None:
+    codes = """bike lock pin 4471 | code vom keller 2580 | clave del candado del trastero 4471
+        le code de la boîte à clés 2580 | codice del portone giù 4471 | senha do cofre 2211
+        код от подъезда 2580 | 自行车锁密码4471 | garage code [redacted: pin]"""
+    assert [each for line in codes.split("\n") for each in line.split(" | ") if may_pass(each.strip())] == []
+    once = ["the parking ticket code is 4471", "bestätigungscode 551233", "код подтверждения 551233", "验证码是551233"]
+    assert all(map(may_pass, once))
 
 
 async def test_a_date_in_a_language_without_rules_ends_nothing(memory: Any) -> None:

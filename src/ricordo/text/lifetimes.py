@@ -34,6 +34,7 @@ from ricordo.text.languages import (
 )
 from ricordo.text.names import split_title
 from ricordo.text.relatives import stated_relations
+from ricordo.text.sentences import is_redacted
 
 PASSING_DAYS = 30
 """How long a temporary statement is kept, and how long a dated statement is kept at least after its date."""
@@ -185,10 +186,13 @@ def gives_a_value(text: str) -> bool:
 
 
 def may_pass(text: str) -> bool:
-    """Return whether nothing in a statement shows that it lasts, or names a date that cannot be read.
+    """Return whether nothing in a statement shows that it lasts, or names a date that cannot be read. What remains of a
+    statement around a redacted secret says nothing about how long it holds.
 
     If its language is uncertain, as of a short text, signs in any language count.
     """
+    if is_redacted(text):
+        return False
     cues = _cues_of(text)
     is_known = cues.knows(text)
     lasting = (cues if is_known else _cues(all_languages())).lasting
