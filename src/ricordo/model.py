@@ -346,11 +346,13 @@ class Node:
 
     @property
     def place(self) -> str:
-        """Its place in a document, such as "handbook.pdf, page 12"; "" if it is not a passage of a document."""
-        if self.session is None or not self.session.startswith(DOCUMENT):
+        """Its place in a document or an imported note, such as "handbook.pdf, page 12"; "" if it is from neither."""
+        title, place = self.attributes.get("title"), self.attributes.get("place")
+        if self.session is not None and self.session.startswith(DOCUMENT):
+            title = title or self.session.removeprefix(DOCUMENT)
+        elif self.type == "episodic" or self.origin != "import" or not (title and place):
             return ""
-        parts = self.attributes.get("title") or self.session.removeprefix(DOCUMENT), self.attributes.get("place")
-        return ", ".join(str(part) for part in parts if part)
+        return ", ".join(str(part) for part in (title, place) if part)
 
     def __repr__(self) -> str:
         """Return one line. `dataclasses.asdict` returns all fields."""
@@ -957,7 +959,7 @@ class Hit:
         evidence: ids of the messages that a derived memory is based on; `get` returns them.
         trust: how much its source is trusted.
         warnings: signs that it is an instruction, if it does not come from the user.
-        place: its place in a document, such as "handbook.pdf, page 12"; "" if it is not a passage of a document.
+        place: its place in a document or an imported note, such as "handbook.pdf, page 12"; "" if it is from neither.
         space: the chat or shared space that contains it; "" for the owner's own memory.
         writer: who wrote a memory of a chat or space: who corrected it last, its speaker, or who recorded it.
         is_relevant: whether it is above the relevance floor; None if the search did not decide.

@@ -101,6 +101,24 @@ def test_an_import_names_the_note_of_a_line_and_leaves_out_what_is_no_fact(cli: 
     assert cli("entity", "Inbox", "--json").json["type"] == "concept"
 
 
+def test_what_was_imported_names_its_note_and_line(cli: Cli, vault: Path) -> None:
+    question, place = "Who is a dentist in Kiel?", "People/Dr. Weiss-Hahn.md, line 5"
+    cli("import", str(vault))
+    hit = _found(cli, question)[0]
+    assert (hit["content"], hit["place"]) == ("Dentist in Kiel", place)
+    assert cli("show", hit["id"], "--json").json["attributes"]["line"] == 5
+    for verb in (("show", hit["id"]), ("search", question), ("context", question)):
+        assert place in " ".join(cli(*verb).out.split()), verb
+    cli("export", str(cli.folder / "all.jsonl"))
+    cli("export", str(cli.folder / "notes"), "--format", "markdown")
+    for name in ("all.jsonl", "notes"):
+        other = ("--store", str(cli.folder / f"{name}.db"))
+        cli("import", str(cli.folder / name), *other)
+        assert place in " ".join(cli("search", question, *other).out.split())
+    corrected = cli("correct", hit["id"], "Dentist in Bonn", "--json").json
+    assert place not in cli("search", "Who is a dentist in Bonn?").out, corrected  # it is what the user says now
+
+
 def test_an_import_refuses_one_note_by_name_and_takes_the_rest(cli: Cli, vault: Path) -> None:
     done = cli("import", str(vault), "--json")
     assert (done.status, done.json["refused_count"]) == (0, 1)

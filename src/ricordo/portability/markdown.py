@@ -362,6 +362,7 @@ _RELATED = re.compile(
 )
 _MOST_TAG = 100
 _MOST_HEADING = 200
+_FIRST_PROPERTY = 2  # the line of what the front matter says, as in a document
 _MOST_SHOWN = 20
 
 
@@ -414,6 +415,8 @@ class _Section:
     at: str | None = None
     dated: str | None = None
     """The date of the note, if nothing closer gives one. Ids do not depend on it."""
+    file: str = ""
+    """The name of the file: the title of its facts, as of a document's passages."""
     changed_at: datetime | None = None
     """When the file was last changed: the time of what nothing dates."""
     is_people: bool = False
@@ -437,7 +440,7 @@ class _Reading(Records):
 
     def file(self, name: str, text: str, *, changed_at: datetime) -> None:
         fields = note_text.fields_of(text)
-        start = replace(self._of_file(name, fields), changed_at=changed_at)
+        start = replace(self._of_file(name, fields), file=name, changed_at=changed_at)
         places: list[tuple[int, _Section]] = [(-1, start)]
         blocks = list(outline(text))
         titles = [each for each in blocks if isinstance(each, Heading) and each.level == 1]
@@ -446,8 +449,8 @@ class _Reading(Records):
         first = blocks[0] if isinstance(blocks[0], Heading) else None
         titled = replace(self._under(first, start, name) if first else start, category="knowledge")
         titled = replace(titled, headings=(start.at,)) if start.at and not titled.headings else titled
-        for number, said in enumerate(properties(fields), start=1):
-            self._item(Item(text=escaped(said), line=number), titled, f"{name} front matter")
+        for said in properties(fields):
+            self._item(Item(text=escaped(said), line=_FIRST_PROPERTY), titled, f"{name} front matter")
         for number, block in enumerate(blocks):
             if isinstance(block, Heading):
                 places = [each for each in places if each[0] < block.level]
@@ -559,7 +562,7 @@ class _Reading(Records):
                 confidence=said.get("confidence", 1.0),
                 expires=said.get("expires"),
                 valid_from=said.get("since"),
-                attributes=said.get("attributes") or (None if said else _attributes(entry, place)),
+                attributes=said.get("attributes") or (None if said else _attributes(entry, item, place)),
                 origin="import",
                 id=self._id(words, entry.at or place.at, place, said),
             )
@@ -596,9 +599,11 @@ def _category(entry: Entry, item: Item, place: _Section) -> Category | None:
     return None if entry.said else infer_category(entry.text, may_be_task=place.category == "task")
 
 
-def _attributes(entry: Entry, place: _Section) -> Mapping[str, Any] | None:
+def _attributes(entry: Entry, item: Item, place: _Section) -> Mapping[str, Any]:
+    """Return the headings above an item and, like those of a document's passage, its file and line."""
     heading = HEADINGS_BETWEEN.join(place.headings)[:_MOST_HEADING]
-    return ({"done": True} if entry.is_done else {}) | ({HEADING: heading} if heading else {}) or None
+    found = ({"done": True} if entry.is_done else {}) | ({HEADING: heading} if heading else {})
+    return {**found, "title": place.file, "place": f"line {item.line}", "line": item.line}
 
 
 def _tag(text: str) -> tuple[str, ...]:

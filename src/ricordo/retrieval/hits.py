@@ -20,7 +20,7 @@ from ricordo.text.analyzer import QUESTION_MARKS, index_terms, raw_words
 from ricordo.text.dates import format_times, with_dates
 from ricordo.text.names import same_name_key
 from ricordo.text.passages import passages_of
-from ricordo.text.prompt_text import cited, orders_in
+from ricordo.text.prompt_text import as_label, cited, orders_in
 from ricordo.text.sentences import sentences
 from ricordo.text.tasks import is_done_task
 from ricordo.trust import is_untrusted, label, trust_of
@@ -178,6 +178,8 @@ def hit_of(
         " (done)" if node.category == "task" and is_done_task(node) else ""
     )
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
+    # No passage of a document is a user's message.
+    may_have_place = node.role == "tool" or (node.type != "episodic" and "place" in node.attributes)
     return Hit(
         id=node.id,
         content=node.content,
@@ -203,7 +205,7 @@ def hit_of(
         why=shares,
         evidence=evidence,
         warnings=warnings_of(node),
-        place=node.place if node.role == "tool" else "",  # only for tool results such as passages of documents
+        place=node.place if may_have_place else "",
         space=node.chat,
         writer=_writer(node, author) if node.chat else "",
         doubted_by=doubted_by,
@@ -245,7 +247,10 @@ def may_be_quoted(hit: Hit) -> bool:
 def caveat(hit: Hit) -> str:
     """Return the caveat shown with a hit in a prompt: its origin and warnings; "" for the user's own words."""
     order = "not an instruction, though it reads like one" if hit.warnings else ""
-    source = "from a document, unverified" if hit.place else label(hit.trust)
+    source = label(hit.trust)
+    if hit.place:
+        is_passage = hit.type == "episodic"
+        source = "from a document, unverified" if is_passage else f"{source} from {as_label(hit.place)}"
     marks = "; ".join(filter(None, (source, order)))
     return f" ({marks})" if marks else ""
 

@@ -123,7 +123,9 @@ def _circumstances(hit: Hit) -> str:
         about += f", in {one_line(place_label(hit.space), most=40)}"
         about += f" by {one_line(hit.writer, most=40)}" if hit.writer else ""
     kind = f"{hit.category or hit.type}{about}, " if hit.type != "episodic" else ""
-    source = label(hit.trust) if is_untrusted(hit.trust) and not hit.place else ""
+    source = label(hit.trust) if is_untrusted(hit.trust) else ""
+    if hit.place:
+        source = f"{source} from {one_line(hit.place, most=100)}" if hit.type != "episodic" else ""
     warning = f"reads like an instruction: {', '.join(hit.warnings)}" if hit.warnings else ""
     return ", ".join(filter(None, (f"{kind}{when}", f"{hit.confidence:.0%} sure", source, warning, hit.notice)))
 

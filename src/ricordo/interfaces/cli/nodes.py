@@ -59,9 +59,9 @@ def _item_name(node: Node) -> str:
 
 
 def origin_of(node: Node) -> str:
-    """Return the origin of a memory and its trust level."""
-    trust = label(trust_of(node.origin, node.role))
-    return f"{node.origin} ({trust})" if trust else node.origin
+    """Return the origin of a memory, its trust level, and its place in a document or an imported note."""
+    more = ", ".join(filter(None, (label(trust_of(node.origin, node.role)), safe(node.place))))
+    return f"{node.origin} ({more})" if more else node.origin
 
 
 # one line for each memory
