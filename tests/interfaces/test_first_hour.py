@@ -477,9 +477,13 @@ def test_a_server_that_could_not_start_is_not_connected(
     monkeypatch.setitem(sys.modules, "mcp", None)
     config = tmp_path / "desktop.json"
     refused = cli("mcp", "install", "--client", "claude-desktop", "--config-file", str(config), "--yes")
-    assert refused.status == 6
+    assert refused.status == 2
     assert 'pip install "ricordo[mcp]"' in refused.err
     assert not config.exists()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    page = cli("page", "--no-browser")
+    assert (page.status, "serves" in page.err) == (2, False)
+    assert "jinja2" in page.err and 'pip install "ricordo[server]"' in page.err
 
 
 def test_a_shortened_list_says_how_to_see_the_rest(cli: Cli, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from tests.interfaces.conftest import RUN, Cli, clean_environment
+
+from ricordo import Memory, Node
 
 
 @pytest.mark.parametrize(
@@ -26,6 +29,9 @@ from tests.interfaces.conftest import RUN, Cli, clean_environment
         (("search", "x", "--type", "nonsense"), 2, "invalid"),
         (("search", "x", "--entity", "nobody"), 3, "not_found"),
         (("remember", ""), 2, "invalid"),
+        (("search", " "), 2, "invalid"),
+        (("ask", ""), 2, "invalid"),
+        (("erase", "--yes"), 2, "invalid"),
         (("remember", "x", "--confidence", "2"), 2, "invalid"),
         (("remember", "x", "--type", "episodic"), 2, "invalid"),
         (("remember", "x", "--expires", "gibberish o'clock"), 2, "invalid"),
@@ -153,6 +159,31 @@ def test_a_full_disk_behind_standard_output_gives_a_one_line_error(cli: Cli) -> 
     assert b"Traceback" not in done.stderr
 
 
+def test_what_is_not_stored_says_why(cli: Cli) -> None:
+    async def told_again() -> Node:
+        async with Memory.open(cli.store, embedder="hashing") as memory:
+            await memory.erase(id=(await memory.remember("Ben collects stamps")).id)
+            return await memory.remember("Ben collects stamps", origin="import")
+
+    cli("off-record")
+    told = cli("remember", "Anna collects stamps").out
+    assert "off the record" in told and "erased" not in told
+    cli("on-record")
+    again = asyncio.run(told_again())
+    assert (again.id, again.notice) == ("", "forgotten or erased before")
+    assert all(name in cli("erase").err for name in ("--document", "--everything"))
+
+
+def test_progress_is_told_without_a_terminal_too(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ricordo.interfaces.cli.terminal._PRINTED_S", 0.0)
+    notes = cli.folder / "notes"
+    notes.mkdir()
+    for number in range(3):
+        (notes / f"{number}.md").write_text(f"Note {number} is about tea.\n")
+    assert "Reading: 2 of 3" in cli("watch", str(notes), "--once").err
+    assert "Reading: " in cli("import", str(notes), "--store", str(cli.folder / "other.db")).err
+
+
 def started(cli: Cli, *arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-c", RUN, *arguments],
@@ -205,7 +236,7 @@ def test_an_interrupted_import_can_be_resumed(cli: Cli) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert b"run the same command again" in err
+    assert b"of 10,000 records were stored; run the same command again" in err
     assert b"Traceback" not in err
     doctor = cli("doctor")
     assert doctor.status == 0, doctor.out

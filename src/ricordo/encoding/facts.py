@@ -25,7 +25,7 @@ from ricordo.encoding.validation import (
     stored_id,
 )
 from ricordo.errors import ConflictError, InvalidError
-from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Scope
+from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Pause, Scope
 from ricordo.storage import Snapshot
 from ricordo.text.canonical import OWNER, is_of_one_member, is_of_one_speaker, means_owner
 from ricordo.text.categories import infer_category
@@ -196,11 +196,21 @@ def learn(snapshot: Snapshot, facts: Sequence[Node], *, scope: Scope, now: int, 
         subjects += [(node.id, entity.id, folded_name(name)) for name, entity in entities]
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in entities))))
     stored = {node.id: node for node in added}
-    nodes = tuple(stored.get(node.id) or snapshot.nodes.get(scope, node.id) or replace(node, id="") for node in facts)
+    nodes = tuple(
+        stored.get(node.id) or snapshot.nodes.get(scope, node.id) or _unstored(node, pauses) for node in facts
+    )
     change = with_subjects(
         Change(add=tuple(added), said_anew=said_again(snapshot, [each for each in added if each.is_live])), subjects
     )
     return LearntFacts(nodes=nodes, change=change, people=people)
+
+
+OFF_RECORD, REMOVED = "off the record (`ricordo on-record` ends that)", "forgotten or erased before"
+
+
+def _unstored(node: Node, pauses: Sequence[Pause]) -> Node:
+    """Return a fact that is not stored: it has no id, and a notice that tells why."""
+    return replace(node, id="", notice=OFF_RECORD if is_off_record(node, pauses) else REMOVED)
 
 
 def with_confirmed_relations(snapshot: Snapshot, change: Change, node: Node, *, closed: str, now: int) -> Change:

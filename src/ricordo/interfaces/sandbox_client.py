@@ -239,7 +239,7 @@ def _lines(verb: str, result: Any) -> list[str]:
         gone = f"deleted {result['memory_id']}"
         return [gone] if result["deleted"] else [f"not {gone}: proposal {result['proposal']}", result["notice"]]
     if not result["id"]:
-        return [f"not stored: {_clean(result['content'])} (off the record, or erased before)"]
+        return [f"not stored: {_clean(result['content'])} ({result.get('notice')})"]
     waits = "not stored yet: " if result.get("closed_reason") == "quarantined" else ""
     return [f"{waits}{_line(result)}", *filter(None, [result.get("notice")])]
 

@@ -197,7 +197,7 @@ def _kind(item: Node | Hit) -> str:
 
 def _node(node: Node, *, place: str = "") -> str:
     if not node.id:
-        return f"Not stored: {_quoted(node.content)} (the user is off the record, or it was erased before)"
+        return f"Not stored: {_quoted(node.content)} ({node.notice})"
     if node.closed_reason == _HELD:
         handle = handle_of(node.id)
         waits = f"waits for the user (`ricordo quarantine show {handle}`)"

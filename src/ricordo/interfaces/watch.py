@@ -29,6 +29,7 @@ from ricordo.portability.records import Destination
 from ricordo.portability.sources import Source, decoded, is_folder_store
 from ricordo.portability.vaults import properties, templates_of
 from ricordo.portability.visible_text import is_private, is_template
+from ricordo.ports import Progress
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -119,10 +120,11 @@ class Watch:
         self._imported: Set[_Said] | None = None  # in this scan
         self._unread: Mapping[str, str] = {}  # what could not be read in the last scan
 
-    async def step(self, *, settled_s: float = _SETTLED_S) -> Step:
+    async def step(self, *, settled_s: float = _SETTLED_S, progress: Progress | None = None) -> Step:
         """Scan the folder once and update the memory.
 
         Args:
+            progress: called with (files so far, new and changed files).
             settled_s: a file that changed less than this many seconds ago may be half written and is left for later.
         """
         unread: dict[str, str] = {}
@@ -139,8 +141,10 @@ class Watch:
         self._imported = None
         look = _Look(known, gone, ids, unread, done)
         is_elsewhere = len(known) >= _SOME and len(gone) == len(known)
-        for each in fresh:
+        for number, each in enumerate(fresh, start=1):
             await self._take_in(each, look)
+            if progress is not None:
+                progress(number, len(fresh))
         done.refused |= {name: why for name, why in unread.items() if self._unread.get(name) != why}  # each once
         self._unread = unread
         if is_elsewhere and len(gone) == len(known):
@@ -151,12 +155,12 @@ class Watch:
         self._done = {name: seen for name, seen in self._done.items() if name in files}
         return done.step()
 
-    async def catch_up(self) -> list[Step]:
-        """Update the memory with all files, waiting for those that are still being written."""
-        steps = [await self.step()]
+    async def catch_up(self, progress: Progress | None = None) -> list[Step]:
+        """Update the memory with all files, waiting for those that are still being written. `progress`: see `step`."""
+        steps = [await self.step(progress=progress)]
         while steps[-1].waiting:
             await asyncio.sleep(_SETTLED_S)
-            steps.append(await self.step())
+            steps.append(await self.step(progress=progress))
         return [replace(each, waiting=0) for each in steps if not each.waiting or each]
 
     # files

@@ -106,7 +106,7 @@ async def install(
 ) -> Output:
     if agent is None:
         return _status()
-    serve.check_mcp()
+    serve.check_installed("mcp", ["mcp"])
     start, client = serve.start_of(ctx, chat=None, profile=profile), _tools_only().get(agent)
     edits = [with_server(client, start, name=_NAME)] if client else _installed(agent, start)
     return _write(ctx, agent, edits, yes=yes, dry_run=dry_run, done="connected")

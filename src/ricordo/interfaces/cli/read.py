@@ -33,6 +33,7 @@ async def search(
     limit: int | None = None,
     **given: Any,
 ) -> Output:
+    _check_asked(text, "search")
     results = await memory.search(
         text, trace=True, judge=True, why_not=why_not, limit=_LIMIT if limit is None else limit, **given
     )
@@ -42,7 +43,14 @@ async def search(
 
 @command
 async def query(ctx: CommandContext, memory: Memory, keywords: str, **given: Any) -> Output:
+    _check_asked(keywords, "query")
     return _results(ctx, keywords, await memory.query(keywords, **given), traced=False)
+
+
+def _check_asked(text: str, verb: str) -> None:
+    """Raise InvalidError for an empty question, such as from an unset variable of a shell."""
+    if not text.strip():
+        raise InvalidError(f"{verb}: the text is empty", hint=f'ricordo {verb} "..."')
 
 
 def _results(
@@ -108,6 +116,7 @@ async def brief(ctx: CommandContext, memory: Memory, **given: Any) -> Output:
 
 @command
 async def ask(ctx: CommandContext, memory: Memory, question: str, **given: Any) -> Output:
+    _check_asked(question, "ask")
     answer = await memory.ask(question, **given)
     _tell_receipt(ctx, answer.receipt)
     for part in answer.degraded:

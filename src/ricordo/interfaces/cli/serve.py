@@ -21,7 +21,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from ricordo.errors import InvalidError, RicordoError, UnavailableError
+from ricordo.errors import InvalidError, RicordoError
 from ricordo.interfaces.call import EVERY_ACCESS, PROPOSING, Caller, StoreConfig
 from ricordo.interfaces.cli.clients import (
     Client,
@@ -37,6 +37,7 @@ from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.projects import is_private, project_of
 from ricordo.interfaces.cli.terminal import Output, dim, meant, safe, table
 from ricordo.interfaces.http.tokens import Token, Tokens, checked_trust, tokens_file
+from ricordo.text.sentences import plural
 
 
 def _config(ctx: CommandContext) -> StoreConfig:
@@ -46,12 +47,23 @@ def _config(ctx: CommandContext) -> StoreConfig:
 # servers
 
 
-def check_mcp() -> None:
-    """Raise UnavailableError without the package for MCP: a server that is connected could not start."""
-    with suppress(ValueError):
-        if find_spec("mcp") is not None:
-            return
-    raise UnavailableError("MCP needs a package that is not installed", hint='pip install "ricordo[mcp]"')
+_SERVER = ("starlette", "uvicorn")
+_PAGE = (*_SERVER, "jinja2")
+
+
+def check_installed(extra: str, packages: Sequence[str]) -> None:
+    """Raise InvalidError if a package of an extra is missing: the command, or the server it connects, cannot start."""
+    missing = [name for name in packages if not _is_installed(name)]
+    if missing:
+        what = f"{plural(len(missing), 'package')} not installed: {', '.join(missing)}"
+        raise InvalidError(f"this command needs {what}", hint=f'pip install "ricordo[{extra}]"')
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:
+        return False
 
 
 @command
@@ -67,7 +79,7 @@ async def mcp(
     dry_run: bool = False,
     project: bool = False,
 ) -> Output:
-    check_mcp()
+    check_installed("mcp", ["mcp"])
     if action == "install":
         options = [option for option, is_set in (("--propose", propose), ("--project", project)) if is_set]
         known = _client(client, config_file, name=name, profile=profile)
@@ -100,6 +112,7 @@ async def serve(
     allow_host: list[str] | None = None,
     allow_origin: list[str] | None = None,
 ) -> Output:
+    check_installed("server", _SERVER)
     from ricordo.interfaces.http.server import AccessRules, Address, serve
 
     if not -1 <= port <= 65_535:
@@ -124,6 +137,7 @@ async def serve(
 async def page(ctx: CommandContext, port: int = 7411, no_browser: bool = False) -> Output:
     if not 0 <= port <= 65_535:
         raise InvalidError("port must be from 0 to 65,535")
+    check_installed("server", _PAGE)
 
     show = link_shower(ctx, no_browser=no_browser)
     if (link := await asyncio.to_thread(_link_of_running, ctx, port)) is not None:

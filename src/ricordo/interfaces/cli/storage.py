@@ -394,15 +394,19 @@ async def watch(
     watches = [Watch(memory, folder, name=name, ignores=ignores) for folder in folders]
     if len({each.name for each in watches}) < len(watches):
         raise InvalidError("folders: two folders have the same name", hint="watch each on its own, with another --name")
-    steps = [step for each in watches for step in await each.catch_up()] if once else []
-    if not once:
+    steps: list[WatchStep] = []
+    if once:
+        with progress_bar(ctx.err, "Reading") as progress:
+            for each in watches:
+                steps += await each.catch_up(progress)
+    else:
         ctx.notice(f"Watching {', '.join(safe(str(each.folder)) for each in watches)}. Press Ctrl-C to stop.")
         if await asyncio.to_thread(_has_notes, ctx.location):
             ctx.notice("The memory's own notes are kept in step, too.")
         with suppress(asyncio.CancelledError):
             async for step in watched(watches):
                 _show_step(ctx.err, step)
-    await memory.settle()
+    await wait_for_embeddings(ctx.err, memory)
 
     def show(out: Console) -> None:
         for each in steps:
@@ -448,16 +452,24 @@ async def import_(
     if format is not None and format in agents.agents() and ctx.chat is None:
         report = await agents.import_logs(ctx, path, format, own=own, dry_run=dry_run)
         return Output(data=report, show=lambda out: _show_import(out, report, own=own))
+    stored = ""
     try:
         async with ctx.open(create=not dry_run, creator=None) as memory:
-            with progress_bar(ctx.err, "Reading") as progress:
+            with progress_bar(ctx.err, "Reading") as shown:
+
+                def progress(done: int, total: int) -> None:
+                    nonlocal stored
+                    stored = f"{done:,} of {plural(total, 'record')}"
+                    shown(done, total)
+
                 report = await memory.import_(path, format=format, own=own, me=me, dry_run=dry_run, progress=progress)
             if not dry_run:
                 await wait_for_embeddings(ctx.err, memory)
                 if report.sessions and report.added:
                     ctx.hint("`ricordo consolidate` turns finished conversations into knowledge.")
     except asyncio.CancelledError:
-        ctx.notice("Stopped. What was read so far is stored; run the same command again to continue.")
+        done = f"{stored} were stored" if stored and not dry_run else "Nothing was stored yet"
+        ctx.notice(f"Stopped. {done}; run the same command again to continue.")
         raise
     return Output(data=report, show=lambda out: _show_import(out, report, own=own))
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 # The width without a terminal (in jobs and tests): rich's default of 80 would truncate tables.
 _FILE_WIDTH = 120
 _POLL_S = 0.2
+_PRINTED_S = 10.0
 
 # Memories may come from the web. Their text must not move the cursor, change the window's title or reverse a line.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -254,18 +256,34 @@ def counts(report: object, names: Iterable[str]) -> Table:
 
 @contextmanager
 def progress_bar(console: Console, task: str) -> Iterator[Progress]:
-    """Show a progress bar, at a terminal only."""
+    """Show a progress bar or, without a terminal, print a line every ten seconds."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
+    if not console.is_terminal:
+        yield _printed(console, task)
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
+    with Bars(*columns, console=console, transient=True) as bars:
         bar = bars.add_task(task, total=None)
 
         def report(done: int, total: int) -> None:
             bars.update(bar, completed=done, total=total)
 
         yield report
+
+
+def _printed(console: Console, task: str) -> Progress:
+    """Return a function that prints how much is done, at most every ten seconds, for a log or another program."""
+    shown_at = time.monotonic()
+
+    def report(done: int, total: int) -> None:
+        nonlocal shown_at
+        if time.monotonic() - shown_at >= _PRINTED_S:
+            shown_at = time.monotonic()
+            console.print(Text(f"{task}: {done:,} of {total:,}"))
+
+    return report
 
 
 @contextmanager
@@ -290,10 +308,9 @@ def progress_bar_if_needed(console: Console, task: str) -> Iterator[Progress]:
 async def wait_for_embeddings(console: Console, memory: Memory) -> None:
     """Wait until every memory is embedded, however long that takes."""
     work = asyncio.create_task(memory.settle())
+    every_s = _POLL_S if console.is_terminal else _PRINTED_S
     with progress_bar(console, "Embedding") as report:
-        while not work.done():
-            if console.is_terminal:
-                stats = await memory.stats()
-                report(stats.embedded, stats.embedded + stats.embedding_missing)
-            await asyncio.wait([work], timeout=_POLL_S)
+        while not (await asyncio.wait([work], timeout=every_s))[0]:
+            stats = await memory.stats()
+            report(stats.embedded, stats.embedded + stats.embedding_missing)
     await work

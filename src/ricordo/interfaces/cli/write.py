@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ricordo.clock import handle_of, shortens, with_handles
 from ricordo.consolidation.reviews import REFUSED
-from ricordo.encoding.facts import check_is_told
+from ricordo.encoding.facts import OFF_RECORD, REMOVED, check_is_told
 from ricordo.encoding.validation import removal_notice
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.interfaces.cli import nodes
@@ -64,15 +64,13 @@ async def _stored(
     outdates: tuple[Outdated, ...] = (),
     notice: str = "",
 ) -> Output:
-    """Report what was stored: nothing if off the record, and less than was given if credentials were removed."""
+    """Report what was stored: nothing if off the record or erased before; without credentials, less than was given."""
     try:
         node = await memory.get(node_id)
     except NotFoundError:
         return Output(
             data={"id": None, "kept": False},
-            show=lambda out: out.print(
-                "Not stored: you are off the record (`ricordo on-record` ends that), or it was erased before."
-            ),
+            show=lambda out: out.print(f"Not stored: {notice or f'{OFF_RECORD}, or {REMOVED}'}."),
         )
     if node.closed_reason == "quarantined":
         return Output(data=replace(node, notice=notice), show=lambda out: _show_quarantined(out, node, notice))
@@ -310,6 +308,9 @@ def _print_bulk(ctx: CommandContext, out: Console, report: BulkReport, done: str
 async def erase(
     ctx: CommandContext, memory: Memory, everything: bool, dry_run: bool, yes: bool, **given: Any
 ) -> Output:
+    if everything + sum(value is not None for value in given.values()) != 1:
+        choices = "an ID, --session, --document, --entity, --where or --everything"
+        raise InvalidError("erase: exactly one target is required", hint=f"give {choices}")
     owner = memory.scope.owner if everything else None
     report, told = None, {}
     if dry_run or not yes:

@@ -64,8 +64,8 @@ async def serve(
         open_page: Called with the one-time link to the page, once the sockets listen.
 
     Raises:
-        UnavailableError: The extra is not installed, or an address is in use.
-        InvalidError: An argument is not valid.
+        UnavailableError: An address is in use.
+        InvalidError: An argument is not valid, or the extra is not installed.
     """
     try:
         import uvicorn
@@ -73,7 +73,7 @@ async def serve(
         from ricordo.interfaces.http.app import build
         from ricordo.interfaces.http.guard import Limits
     except ImportError as error:
-        raise UnavailableError("serving needs packages that are not installed", hint=_EXTRA) from error
+        raise InvalidError("serving needs packages that are not installed", hint=_EXTRA) from error
     from ricordo.interfaces.http.tokens import Tokens, first_token, tokens_file
 
     tokens = Tokens(tokens_file(config.location))
@@ -118,7 +118,7 @@ async def serve(
         dispatcher.is_closing = lambda: server.should_exit
         if open_page is not None:
             if app.page is None:
-                raise UnavailableError("the page needs a package that is not installed", hint=_EXTRA)
+                raise InvalidError("the page needs a package that is not installed", hint=_EXTRA)
             open_page(urls[0] + app.page.key(caller))
         with _ignoring_sigterm():
             async with nightly_maintenance(config, dispatcher):
