@@ -674,6 +674,7 @@ class Memory:
         Of more than 100 facts, `outdates` names those of the same space only.
         """
         _check_all(facts_, Fact, 'Fact(content="...")', name="facts_")
+        facts_ = [facts.without_box(fact) for fact in facts_]
         engine = self._opened
         now = engine.now()
         if any(fact.keep_secrets for fact in facts_):

@@ -620,6 +620,25 @@ $$
     assert lines[6:] == ["", "$$", "- x = 1", "$$"]
 
 
+async def test_a_cancelled_task_is_neither_open_nor_done_and_an_embedded_file_is_no_fact(vault: Path) -> None:
+    note = write(vault, "Me.md", "- [-] paint the shed\n- ![[scan.png]]\n![[plan.pdf]]\n- [ ] mend the roof\n")
+    async with opened(vault) as memory:
+        assert await contents(memory) == ["mend the roof", "paint the shed"]
+        (shed,) = [each for each in (await memory.list()).nodes if "shed" in each.content]
+        assert shed.attributes["cancelled"] is True
+        assert "paint the shed (cancelled)" in [hit.excerpt for hit in await memory.search("paint the shed")]
+        open_ends = (await memory.brief()).partition("## Open ends")[2]
+        assert "roof" in open_ends and "shed" not in open_ends
+    write(vault, "Me.md", note.read_text("utf-8").replace("[-]", "[x]"))
+    async with opened(vault) as memory:
+        assert "paint the shed (done)" in [hit.excerpt for hit in await memory.search("paint the shed")]
+    write(vault, "Me.md", note.read_text("utf-8").replace("[x]", "[-]"))
+    async with opened(vault) as memory:
+        assert (await memory.get(shed.id)).attributes["cancelled"] is True
+        await memory.update(shed.id, done=False)
+    assert note.read_text("utf-8").startswith("- [ ] paint the shed ^")
+
+
 async def test_a_fact_goes_into_the_note_of_its_subject_in_another_folder(vault: Path) -> None:
     (vault / "notes/People").mkdir()
     write(vault, "People/Rita.md", "- likes boats\n")

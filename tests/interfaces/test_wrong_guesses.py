@@ -54,6 +54,16 @@ def test_words_without_quotes_are_told_to_be_quoted(tmp_path: Path) -> None:
     assert "quotes" in done.err
 
 
+def test_a_task_may_be_typed_as_in_notes(tmp_path: Path) -> None:
+    for boxed, ending in (("[ ]", "open"), ("[x]", "done"), ("[-]", "cancelled")):
+        done = ricordo("remember", f"- {boxed} pay the {ending} bill", "--tag", "home", cwd=tmp_path)
+        assert (done.status, "task" in done.out) == (0, True), done
+    listed = ricordo("list", cwd=tmp_path).out
+    assert "[" not in listed
+    for ending in ("open", "done", "cancelled"):
+        assert f"task, {ending}" in listed and f"pay the {ending} bill" in listed
+
+
 def test_the_present_folder_can_be_a_store(tmp_path: Path) -> None:
     (tmp_path / "memories").mkdir()
     assert ricordo("--store", ".", "remember", "Anna likes tea", cwd=tmp_path / "memories").status == 0

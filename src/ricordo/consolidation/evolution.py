@@ -12,6 +12,7 @@ from ricordo.model import Category, Change, Edge, Entity, Json, Node, Origin, Sc
 from ricordo.storage import Snapshot
 from ricordo.text.categories import infer_category
 from ricordo.text.lifetimes import expiring, has_lifetime, prolonged, retimed
+from ricordo.text.tasks import CANCELLED
 from ricordo.trust import capped, trust_of
 
 _MAX_SCORE = 10.0
@@ -185,7 +186,8 @@ def update(
         raise InvalidError("at: the time of a message cannot be changed", hint="leave it out")
     former, values = node, node.attributes if attributes is None else attributes
     if done is not None:
-        values = {name: value for name, value in values.items() if name != "done"} | ({"done": True} if done else {})
+        values = {name: value for name, value in values.items() if name not in ("done", CANCELLED)}
+        values |= {"done": True} if done else {}
     if happened is not None:
         begins = happened if node.valid_from == node.event_time else node.valid_from
         at, node = happened, replace(node, event_time=happened, valid_from=begins)

@@ -27,6 +27,7 @@ from ricordo.encoding.validation import (
 from ricordo.errors import ConflictError, InvalidError
 from ricordo.model import Category, Change, Fact, Node, NodeType, Origin, Pause, Scope
 from ricordo.storage import Snapshot
+from ricordo.text import tasks
 from ricordo.text.canonical import OWNER, is_of_one_member, is_of_one_speaker, means_owner
 from ricordo.text.categories import infer_category
 from ricordo.text.filing import names_user
@@ -100,6 +101,15 @@ def new_fact(
         confidence=float(fact.confidence),
     )
     return timing(node, fact.expires) if timing else node
+
+
+def without_box(fact: Fact) -> Fact:
+    """Return a task that is written as in notes, "- [ ] pay the rent", without its box; others are unchanged."""
+    text, ending = tasks.without_box(fact.content) if isinstance(fact.content, str) else ("", None)
+    if ending is None:
+        return fact
+    attributes = {**(fact.attributes or {}), **ending} or None
+    return replace(fact, content=text, category=fact.category or "task", attributes=attributes)
 
 
 def subjects_named(names: Sequence[str], scope: Scope, *, content: str, is_personal: bool) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from ricordo.text.filing import place_label
 from ricordo.text.names import relation_told
 from ricordo.text.prompt_text import as_label, safe_text
 from ricordo.text.sentences import has_parts, plural
-from ricordo.text.tasks import is_done_task
+from ricordo.text.tasks import ending_of_task
 
 if TYPE_CHECKING:
     from ricordo.memory import Memory
@@ -204,7 +204,7 @@ def _node(node: Node, *, place: str = "") -> str:
         return f"Not done yet: [id:{handle}] {_quoted(node.content)} {waits}"
     closed = f"closed ({node.closed_reason}) {_day(node.closed_at)}" if node.closed_at else ""
     expires = f"expires {_day(node.expires_at)}" if node.expires_at and not node.closed_at else ""
-    done = "done" if is_done_task(node) else ""
+    done = ending_of_task(node)
     source = f"from {as_label(node.place)}" if node.place and node.type != "episodic" else ""
     notes = _notes(_kind(node), done, _about(node), _day(node.event_time), place, source, expires, closed)
     line = f"[id:{handle_of(node.id)}] {_quoted(with_dates(node.content, node.attributes))} ({notes})"

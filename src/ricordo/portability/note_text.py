@@ -12,14 +12,14 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from ricordo.model import Node
-from ricordo.portability.visible_text import front_matter, heading_in, hidden_lines, says_private, visible
-from ricordo.text.tasks import is_done_task
+from ricordo.portability.visible_text import front_matter, heading_in, hidden_lines, is_furniture, says_private, visible
+from ricordo.text.tasks import CANCELLED, closed_by, ending_of_task
 
 _MARK_BYTES = 6
 _MARK = re.compile(r"(?:(?:^|\s)\^([0-9a-f]{12}))?(?:(?:^|\s)(\^(?![0-9a-f]{12}$)(?=[\dA-Za-z-]{3})[\dA-Za-z-]+))?$")
 """What a line ends in: the mark, and a block id that somebody else gave the line."""
 _BOXES = " xX/<>!?-"
-"""The states of a box that Obsidian's themes know; of these, "x", "X" and "-", cancelled, are no longer open."""
+"""The states of a box that Obsidian's themes know; see `closed_by`."""
 _ITEM = re.compile(rf"(\s*(?:[-*+]|\d{{1,9}}[.)])\s+)(?:\[([{_BOXES}])\]\s+)?(?=\S)")
 _LINK = re.compile(r"(?<![\\!])\[\[([^\[\]|#^]+)(?:[#^][^\[\]|]*)?(?:\|([^\[\]]+))?\]\]")
 _TAG = re.compile(r"(?<![\\\w/#&])#([^\W\d_][\w/-]*)")
@@ -53,7 +53,7 @@ class Item:
     Attributes:
         first, end: its lines, counted from 0; `end` is exclusive.
         prefix: what comes before its text: the bullet, and the box of a task.
-        is_done: whether the box of a task is ticked or the task is cancelled; None if it is not a task.
+        box: the mark in the box of a task; None if it is not a task.
         block: the block id that somebody else gave the line, such as "^budget"; it stays behind the mark.
         headings: the headings above it, innermost first.
         of_note: the tags in the front matter of its note, which hold for it and are not repeated in its line.
@@ -65,7 +65,7 @@ class Item:
     text: str
     about: tuple[str, ...]
     tags: tuple[str, ...]
-    is_done: bool | None
+    box: str | None
     mark: str | None
     headings: tuple[str, ...]
     block: str = ""
@@ -77,9 +77,14 @@ class Item:
         return frozenset(tag.casefold() for tag in self.tags)
 
     @property
+    def state(self) -> str:
+        """Whether a task is open, "False", or how it was closed; "None" if it is not a task."""
+        return "None" if self.box is None else task_state(closed_by(self.box))
+
+    @property
     def hash(self) -> str:
         """The hash of what the line says, without its mark and its place."""
-        return _hash(self.text, self.tags, self.is_done, self.about)
+        return _hash(self.text, self.tags, self.state, self.about)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +147,7 @@ def _items(lines: Sequence[str], start: int) -> Iterator[Item]:
         elif heading := heading_in(line):
             headings = [each for each in headings if each[0] < heading[0]]
             headings.append((heading[0], plain(heading[1])[0]))
-        elif not _OTHER.match(line):
+        elif not _OTHER.match(line) and not ("![" in line and is_furniture(line)):
             end = at
             bullet = _ITEM.match(line)
             while bullet and end < len(lines) and _continues(lines[end]):
@@ -169,15 +174,16 @@ def _item(lines: Sequence[str], first: int, end: int, headings: tuple[str, ...])
         text=text,
         about=about,
         tags=tags,
-        is_done=_is_closed(bullet[2]) if bullet and bullet[2] else None,
+        box=bullet[2] if bullet else None,
         mark=mark,
         headings=headings,
         block=block,
     )
 
 
-def _is_closed(box: str) -> bool:
-    return box in "xX-"
+def task_state(task: Mapping[str, object]) -> str:
+    """Return the state of a task by its attributes, in the words of stored hashes."""
+    return CANCELLED if task.get(CANCELLED) else str(bool(task.get("done")))
 
 
 def _outdented(lines: Sequence[str], prefix: str) -> list[str]:
@@ -238,11 +244,11 @@ def written(node: Node, *, prefix: str = "- ", stem: str = "", without: Collecti
         if name.casefold() != stem.casefold():
             body = re.sub(rf"(?<![\w\[]){re.escape(_escaped(name))}(?!\w)", f"[[{name}]]", body, count=1)
     tags = "".join(f" #{tag}" for tag in map(as_tag, node.tags) if tag and tag.casefold() not in without)
-    is_done = done(node)
-    if is_done is not None:
+    if node.category == "task":
         box = re.search(rf"{_BOX.pattern}$", prefix)
-        if box is None or _is_closed(box[1]) != is_done:
-            prefix = f"{prefix[: box.start()] if box else prefix or '- '}[{'x' if is_done else ' '}] "
+        if box is None or task_state(closed_by(box[1])) != task_state(node.attributes):
+            mark = {"done": "x", CANCELLED: "-"}.get(ending_of_task(node), " ")
+            prefix = f"{prefix[: box.start()] if box else prefix or '- '}[{mark}] "
     first, *more = [line.rstrip() for line in body.split("\n") if line.strip()]
     lines = [_guarded(first.lstrip(), after=prefix), *(_guarded(line) for line in more)]
     indent = " " * (len(prefix) - len(prefix.lstrip()) + _INDENT)
@@ -278,25 +284,29 @@ def _unguarded(line: str) -> str:
     return re.sub(r"\\<(?=!--|[A-Za-z])", "<", re.sub(r"%\\(?=%)", "%", line))
 
 
-def done(node: Node) -> bool | None:
-    """Return whether a task is done; None if the memory is not a task."""
-    return is_done_task(node) if node.category == "task" else None
+def _node_state(node: Node) -> str:
+    return task_state(node.attributes) if node.category == "task" else "None"
 
 
 def state_of(node: Node) -> str:
     """Return a hash of what a line would say about a memory."""
-    return _hash(node.content, node.tags, done(node), ())
+    return _hash(node.content, node.tags, _node_state(node), ())
 
 
 def says(item: Item, node: Node) -> bool:
     """Return whether a line says what the memory says."""
     tags = frozenset(as_tag(tag).casefold() for tag in node.tags)
-    mine = " ".join(item.text.split()), item.own_tags - item.of_note, bool(item.is_done)
-    return mine == (" ".join(node.content.split()), tags - item.of_note, bool(done(node)))
+    mine = " ".join(item.text.split()), item.own_tags - item.of_note, _without_task(item.state)
+    return mine == (" ".join(node.content.split()), tags - item.of_note, _without_task(_node_state(node)))
 
 
-def _hash(text: str, tags: Sequence[str], is_done: bool | None, about: Sequence[str]) -> str:
-    said = "\x1f".join([" ".join(text.split()), *sorted(tags), str(is_done), *sorted(about)])
+def _without_task(state: str) -> str:
+    """Return the state of an item; what is no task counts as an open one, since it may lack its box."""
+    return "False" if state == "None" else state
+
+
+def _hash(text: str, tags: Sequence[str], state: str, about: Sequence[str]) -> str:
+    said = "\x1f".join([" ".join(text.split()), *sorted(tags), state, *sorted(about)])
     return blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 

@@ -35,6 +35,7 @@ from ricordo.portability.note_text import (
     parse,
     says,
     state_of,
+    task_state,
     written,
 )
 from ricordo.portability.vaults import is_of_person
@@ -47,6 +48,7 @@ from ricordo.text.entity_recognition import entities_named
 from ricordo.text.names import folded_relation, relation_named, relation_words
 from ricordo.text.people import people_named
 from ricordo.text.sentences import plural
+from ricordo.text.tasks import CANCELLED, closed_by
 
 try:
     import fcntl
@@ -647,15 +649,18 @@ class Notes:
         tags += [kept[tag] for tag in kept if tag in item.of_note - item.own_tags]
         if {*tags} != {*fresh.tags}:
             fresh = await self._memory.update(fresh.id, tags=tags)
-        if item.is_done is not None and item.is_done != bool(fresh.attributes.get("done")):
-            fresh = await self._memory.update(fresh.id, done=item.is_done)
+        if item.box is not None and item.state != task_state(fresh.attributes):
+            ended = closed_by(item.box)
+            fresh = await self._memory.update(fresh.id, done="done" in ended)
+            if CANCELLED in ended:
+                fresh = await self._memory.update(fresh.id, attributes={**fresh.attributes, **ended})
         if links := _new_links(item, fresh):
             fresh = await self._memory.update(fresh.id, about=links)
         return fresh
 
     async def _fact(self, name: str, note: Note, item: Item) -> Fact:
         self._check_open(item)
-        category = "task" if item.is_done is not None else infer_category(item.text)
+        category = "task" if item.box is not None else infer_category(item.text)
         if category == "knowledge":  # the text does not tell the category; the heading may, but a task has a box
             stated = (key for key, title in _HEADINGS.items() if title in item.headings[:1] and key != "task")
             category = next(stated, category)
@@ -669,7 +674,7 @@ class Notes:
             about=subjects,
             tags=list(dict.fromkeys(tags)),
             category=category,
-            attributes={"done": True} if item.is_done else None,
+            attributes=closed_by(item.box or " ") or None,
         )
 
     async def _subjects(self, name: str, note: Note, item: Item) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from ricordo.text.names import same_name_key
 from ricordo.text.passages import passages_of
 from ricordo.text.prompt_text import as_label, cited, orders_in
 from ricordo.text.sentences import sentences
-from ricordo.text.tasks import is_done_task
+from ricordo.text.tasks import ending_of_task
 from ricordo.trust import is_untrusted, label, trust_of
 
 Conflicts = Sequence[tuple[int, int, str]]
@@ -174,9 +174,8 @@ def hit_of(
     """
     start, end = excerpt_of(node.content, terms, passage=passage)
     shown = with_dates(node.content[start:end], node.attributes)
-    ending = ("…" if end < len(node.content) else "") + (
-        " (done)" if node.category == "task" and is_done_task(node) else ""
-    )
+    closed = f" ({ending_of_task(node)})" if node.category == "task" and node.attributes.get("done") else ""
+    ending = ("…" if end < len(node.content) else "") + closed
     times = format_times(to_ms(node.event_time), now=now, zone=zone)
     # No passage of a document is a user's message.
     may_have_place = node.role == "tool" or (node.type != "episodic" and "place" in node.attributes)

@@ -7,6 +7,7 @@ kaufen", seldom shows its language.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ricordo.model import OPEN_TASK, Node
 from ricordo.text.languages import Lexicon, all_languages, cached, pattern_of
@@ -62,9 +63,41 @@ def asks_what_to_do(question: str) -> bool:
     return _cues(all_languages()).asked.search(question[:_LOOKED_AT]) is not None
 
 
+CANCELLED = "cancelled"
+"""The attribute of a task that is closed without being done; such a task has the attribute `done`, too."""
+
+
 def is_done_task(node: Node) -> bool:
-    """Return whether a memory is a task that is done."""
+    """Return whether a memory is a task that is no longer open: done, or cancelled."""
     return node.category == "task" and bool(node.attributes.get("done"))
+
+
+def ending_of_task(node: Node) -> str:
+    """Return "done" or "cancelled" for a task that is no longer open, and "" for any other memory."""
+    if not is_done_task(node):
+        return ""
+    return CANCELLED if node.attributes.get(CANCELLED) else "done"
+
+
+_BOXED = re.compile(r"\s*(?:[-*+]\s+)?\[([ xX-])\]\s+(?=\S)")
+
+
+def without_box(text: str) -> tuple[str, Mapping[str, bool] | None]:
+    """Return a task as it is written in notes without its box, and its attributes. None: the text has no box.
+
+    >>> without_box("- [ ] pay the rent"), without_box("[x] done"), without_box("pay [x]")
+    (('pay the rent', {}), ('done', {'done': True}), ('pay [x]', None))
+    """
+    found = _BOXED.match(text)
+    if found is None:
+        return text, None
+    return text[found.end() :], closed_by(found[1])
+
+
+def closed_by(box: str) -> Mapping[str, bool]:
+    """Return the attributes of a task whose box has a mark."""
+    ending = {"-": {"done": True, CANCELLED: True}, "x": {"done": True}}
+    return ending.get(box.lower(), {})
 
 
 def is_open_task(node: Node) -> bool:

@@ -21,7 +21,7 @@ from ricordo.interfaces.cli.terminal import dim, minute, one_line, safe, short_i
 from ricordo.model import Explanation, Node, Page, Review, Version, Weak
 from ricordo.text.dates import with_dates
 from ricordo.text.sentences import plural
-from ricordo.text.tasks import is_done_task
+from ricordo.text.tasks import ending_of_task
 from ricordo.trust import label, trust_of
 
 _BAR = 10
@@ -96,7 +96,7 @@ def listing(ctx: CommandContext, page: Page) -> None:
 
 def _kind(node: Node) -> str:
     if node.category == "task":
-        return "task, done" if is_done_task(node) else "task, open"
+        return f"task, {ending_of_task(node) or 'open'}"
     return node.category or node.type
 
 

@@ -333,6 +333,10 @@ class Program(click.Group):
         return help_page(ctx, panels | _parameters_by_panel(ctx))
 
 
+_DASH = "- "
+"""How a text begins that is an item of a list, such as "- [ ] call Tom", and no option."""
+
+
 class _Verb(click.Command):
     def __init__(self, verb: str) -> None:
         taken = [parameter(name, _words(verb, name)) for name in _VERBS[verb].get("takes", ())]
@@ -344,6 +348,15 @@ class _Verb(click.Command):
             help=summary,
             context_settings=dict(_HELP_NAMES),
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, list(args))
+        except click.NoSuchOption as error:
+            if error.option_name != _DASH or "--" in args:
+                raise
+        texts = [each for each in args if each.startswith(_DASH)]
+        return super().parse_args(ctx, [*(each for each in args if each not in texts), "--", *texts])
 
     def get_help(self, ctx: click.Context) -> str:
         return help_page(ctx, _parameters_by_panel(ctx))
