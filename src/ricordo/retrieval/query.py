@@ -19,7 +19,7 @@ from ricordo.clock import from_ms
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import OPEN_TASK, Category, Fusion, Json, Judging, NodeType, Scope
 from ricordo.models.embedding import Embedded
-from ricordo.storage import Snapshot, called_by_relation, entity_meant, session_meant
+from ricordo.storage import Snapshot, entity_meant, session_meant
 from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
 from ricordo.text.analyzer import (
     QUESTION_MARKS,
@@ -37,7 +37,7 @@ from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
 from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
 from ricordo.text.languages import Expressions, LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.languages.schema import Need
-from ricordo.text.names import entities_meant_by, first_names_in, relations_in, runs_in, stems_of
+from ricordo.text.names import entities_meant_by, first_names_in, relations_asked, runs_in, stems_of, with_relations
 from ricordo.text.prompt_text import without_recalled
 from ricordo.text.sentences import without_elisions
 from ricordo.text.tasks import asks_what_to_do
@@ -741,7 +741,7 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
         return ()
     text = question[:_LOOKED_AT]
     found: dict[frozenset[str], dict[int, None]] = {}
-    if known := snapshot.graph.known_names(scope, text):
+    if known := snapshot.graph.known_names(scope, with_relations(text)):
         wholes = {bearer.entity: bearer.whole for bearers in known.values() for bearer in bearers}
         for run in runs_in(text):
             if those := [wholes[key] for key in entities_meant_by(run, known, text)]:
@@ -751,10 +751,10 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
     for word, those in snapshot.entities.begun_by(scope, words).items() if words else ():
         if len(those) == 1 and named.isdisjoint(index_terms(word)):
             found.setdefault(frozenset(index_terms(word)), {}).update(dict.fromkeys(those))
-    for predicate in relations_in(text):
-        if those := snapshot.graph.related(scope, predicate) or [
-            each.key for each in called_by_relation(snapshot, scope, predicate)
-        ]:
+    for predicate, words_for_it in relations_asked(text).items():
+        bearers = {each.entity for word in words_for_it for each in known.get(name_key(word), ())}
+        is_called = len(bearers) == 1  # the contact "Mama" of a phone
+        if those := snapshot.graph.related(scope, predicate) or (list(bearers) if is_called else []):
             terms = frozenset(term for word in stems_of(predicate) for term in index_terms(word))
             found.setdefault(terms, {}).update(dict.fromkeys(those))
     return tuple(

@@ -430,7 +430,7 @@ def entity_meant(snapshot: Snapshot, scope: Scope, name: str, *, by_part: bool =
     return named.entities[0]
 
 
-def called_by_relation(snapshot: Snapshot, scope: Scope, predicate: str) -> tuple[Entity, ...]:
+def _called_by_relation(snapshot: Snapshot, scope: Scope, predicate: str) -> tuple[Entity, ...]:
     """Return the person whose name is a relation, such as the contact "Mama" of a phone; empty if there are several."""
     words = [folded_name(word) for word, relation in relation_words().items() if relation == predicate]
     found = tuple(each for each in snapshot.entities.by_folded_names(scope, words) if each.type == "person")
@@ -440,7 +440,7 @@ def called_by_relation(snapshot: Snapshot, scope: Scope, predicate: str) -> tupl
 def _named_in_part(snapshot: Snapshot, scope: Scope, name: str) -> tuple[Entity, ...]:
     """Return the entities with a name that contains all words of a name, or is the relation that it tells."""
     if predicate := relation_named(name):
-        return called_by_relation(snapshot, scope, predicate)
+        return _called_by_relation(snapshot, scope, predicate)
     words = set(name_words(name))
     keys = {each.entity for each in snapshot.entities.all_names(scope) if words and words < set(name_words(each.name))}
     return snapshot.entities.by_key(scope, keys) if keys else ()

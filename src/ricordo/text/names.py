@@ -557,6 +557,17 @@ def relations_in(text: str) -> frozenset[str]:
     return frozenset(relation.name for _, relation in _own_relations(text, languages_of(text)))
 
 
+def relations_asked(text: str) -> dict[str, list[str]]:
+    """Return all words for each relation of the speaker that a text mentions: a contact may have one as its name."""
+    asked = relations_in(text)
+    return {each: [word for word, name in relation_words().items() if name == each] for each in sorted(asked)}
+
+
+def with_relations(text: str) -> str:
+    """Return a text followed by all words for the relations that it mentions."""
+    return " ".join((text, *(word for words in relations_asked(text).values() for word in words)))
+
+
 def stems_of(predicate: str) -> list[str]:
     """Return the words of a relation, one for each stem that an index may hold; none for an unknown relation."""
     forms = [word for word, name in relation_words().items() if name == predicate]

@@ -36,7 +36,7 @@ from ricordo.storage.postgres.words import reindex
 from ricordo.storage.protocol import Links
 from ricordo.storage.values import ClosedFact, Filter, Foreseen, LearntFact, has_operators, holds
 from ricordo.text.analyzer import name_key
-from ricordo.text.names import candidates, first_names_in, relations_in
+from ricordo.text.names import candidates, first_names_in, relations_in, with_relations
 from ricordo.text.statement import statement_line
 
 T = TypeVar("T")
@@ -267,7 +267,7 @@ def _names(text: str, each: Sequence[int], spaces: str) -> list[Asked]:
     if not text:
         return []
     relations = sorted(relations_in(text))
-    keys, sounds = map(json.dumps, candidates([text]))
+    keys, sounds = map(json.dumps, candidates([with_relations(text)]))
     of_each = {"keys": keys, "sounds": sounds}
     words = json.dumps(first_names_in(text))
     of_all = {"space": each[0], "predicates": json.dumps(relations), "spaces": spaces, "words": words, **of_each}
