@@ -463,7 +463,8 @@ def _without_erased(snapshot: Snapshot, space: int, node: Node) -> Node:
         snapshot.suppression.matches(space, text, session=node.session, said_at=None, voices=voices) for text in said
     )
     parts = [each.sentence.text.strip() for found in matches for each in found if each.is_erased]
-    return replace(node, attributes={**node.attributes, **values.without_parts(open_, parts)}) if parts else node
+    kept = {name: value for name, value in node.attributes.items() if name in named}
+    return replace(node, attributes={**kept, **values.without_parts(open_, parts)}) if parts else node
 
 
 def may_learn(snapshot: Snapshot, fact: Node) -> bool:
