@@ -751,10 +751,11 @@ def namings(snapshot: Snapshot, scope: Scope, question: str) -> tuple[Naming, ..
     for word, those in snapshot.entities.begun_by(scope, words).items() if words else ():
         if len(those) == 1 and named.isdisjoint(index_terms(word)):
             found.setdefault(frozenset(index_terms(word)), {}).update(dict.fromkeys(those))
-    for predicate, words_for_it in relations_asked(text).items():
-        bearers = {each.entity for word in words_for_it for each in known.get(name_key(word), ())}
-        is_called = len(bearers) == 1  # the contact "Mama" of a phone
-        if those := snapshot.graph.related(scope, predicate) or (list(bearers) if is_called else []):
+    for predicate, its_words in relations_asked(text).items():
+        called = {bearer.whole for word in its_words for bearer in known.get(name_key(word), ())}
+        if not (those := snapshot.graph.related(scope, predicate)) and len(called) == 1:
+            those = [*called]  # the contact "Mama" of a phone
+        if those:
             terms = frozenset(term for word in stems_of(predicate) for term in index_terms(word))
             found.setdefault(terms, {}).update(dict.fromkeys(those))
     return tuple(
