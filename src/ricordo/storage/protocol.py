@@ -52,7 +52,7 @@ from ricordo.storage.values import (
     voices_of_name,
 )
 from ricordo.text.canonical import in_owners_words
-from ricordo.text.names import folded_name, name_words, relation_named, relation_words
+from ricordo.text.names import folded_name, name_words, relation_named, words_for
 from ricordo.text.relations import is_persons_word, own_name_stems, stated_own_names
 
 if TYPE_CHECKING:
@@ -432,7 +432,7 @@ def entity_meant(snapshot: Snapshot, scope: Scope, name: str, *, by_part: bool =
 
 def _called_by_relation(snapshot: Snapshot, scope: Scope, predicate: str) -> tuple[Entity, ...]:
     """Return the person whose name is a relation, such as the contact "Mama" of a phone; empty if there are several."""
-    words = [folded_name(word) for word, relation in relation_words().items() if relation == predicate]
+    words = [folded_name(word) for word in words_for(predicate)]
     found = tuple(each for each in snapshot.entities.by_folded_names(scope, words) if each.type == "person")
     return found if len(found) == 1 else ()
 

@@ -557,10 +557,14 @@ def relations_in(text: str) -> frozenset[str]:
     return frozenset(relation.name for _, relation in _own_relations(text, languages_of(text)))
 
 
+def words_for(predicate: str) -> list[str]:
+    """Return all forms of all words for a relation, folded."""
+    return [word for word, name in relation_words().items() if name == predicate]
+
+
 def relations_asked(text: str) -> dict[str, list[str]]:
     """Return all words for each relation of the speaker that a text mentions: a contact may have one as its name."""
-    asked = relations_in(text)
-    return {each: [word for word, name in relation_words().items() if name == each] for each in sorted(asked)}
+    return {each: words_for(each) for each in sorted(relations_in(text))}
 
 
 def with_relations(text: str) -> str:
@@ -570,8 +574,7 @@ def with_relations(text: str) -> str:
 
 def stems_of(predicate: str) -> list[str]:
     """Return the words of a relation, one for each stem that an index may hold; none for an unknown relation."""
-    forms = [word for word, name in relation_words().items() if name == predicate]
-    return list({" ".join(index_terms(form)): form for form in forms}.values())
+    return list({" ".join(index_terms(form)): form for form in words_for(predicate)}.values())
 
 
 def known_relation(word: str) -> str | None:
