@@ -16,6 +16,7 @@ import json
 import sys
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.models.embedding.default import embedder
+from ricordo.text.dates.resolution import dated_phrases
 from ricordo.text.lifetimes import is_guarded, may_pass
 from ricordo.text.passing import BESIDE_MEANING, features
 
@@ -42,9 +44,11 @@ FRESH = ("contrasts", "everyday", "chat")
 BACKGROUND = (
     *("lives.jsonl", "lives_strange.jsonl", "descriptions.jsonl", "pairs.jsonl", "pairs_unusual.jsonl"),
     *("pairs_by_agents.jsonl", "pairs_of_things.jsonl", "pairs_strange.jsonl"),
+    *("pairs_of_people.jsonl", "pairs_of_world.jsonl", "years.jsonl"),
 )
 BACKGROUND_WEIGHT = 0.3
 """With 1, half as many passing statements are recognised; with 0, five times as much of the background expires."""
+SAID = date(2026, 11, 2)  # relative days of the statements count from it
 LOST, LOST_OF_OTHERS = 0.01, 0.01
 NEVER = -99.0  # the score of statements that a sign of what lasts keeps
 LEAST_SEEN = 2  # statements
@@ -117,9 +121,22 @@ def statements() -> Iterator[Statement]:
     number, folds = 0, list(WRITERS)
     for name in BACKGROUND:
         for row in _lines(name):
-            for text in row.get("facts") or row.get("sentences") or [row["first"]]:
+            for text in _lasting(row):
                 yield Statement(text, row.get("language", "en"), False, "", folds[number % len(folds)])
                 number += 1
+
+
+def _lasting(row: Mapping[str, Any]) -> list[str]:
+    """Return the statements of a line of the background that last. Those of a year do if they answer a question, change
+    an older one or are changed, and name no day.
+    """
+    if "questions" not in row:
+        return list(row.get("facts") or row.get("sentences") or [row["first"]])
+    lasting = {place for question in row["questions"] for place in question["answer"]}
+    for place, fact in enumerate(row["facts"]):
+        lasting |= {place, *fact["replaces"]} if fact.get("replaces") else set()
+    texts = [row["facts"][place]["text"] for place in sorted(lasting)]
+    return [text for text in texts if not dated_phrases(text, today=SAID)]
 
 
 def _lines(name: str) -> list[Mapping[str, Any]]:

@@ -291,10 +291,10 @@ async def test_a_date_that_cannot_be_read_ends_nothing(memory: Any) -> None:
 
 
 PASSING_BY_MEANING = """
-Мой поезд задерживается
+The kettle is on
 The baby is asleep, please be quiet
 Ich suche gerade meine Brille
-Soup is on the stove
+There is a queue at the till
 J'ai le nez bouché
 """.strip().splitlines()
 
