@@ -968,6 +968,25 @@ async def test_what_is_to_come_does_not_answer_for_the_present(
     assert (await memory.search(question))[0].content == coming
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("My phone number is 5550101", "Anna's phone number is 5550102"),
+        ("Meine Handynummer ist 0170 5550101", "Katrins Handynummer ist 0170 5550102"),
+        ("My dentist is Dr Weiss", "Anna's dentist is Dr Schwarz"),
+        ("I take 50 mg of sertraline", "My mother Ida, a retired nurse, lives in Bern and takes 100 mg of sertraline"),
+        ("Ich nehme 50 mg Thyroxin", "Meine Mutter Inge wohnt in Kiel und nimmt 100 mg Thyroxin"),
+        ("Я принимаю эутирокс 50", "Мама живёт в Твери и принимает эутирокс 100"),
+    ],
+)
+async def test_the_same_of_the_user_and_of_somebody_else_is_not_reviewed(memory: Any, one: str, other: str) -> None:
+    await memory.remember(one)
+    await memory.remember(other)
+    await memory.remember(one.replace("50 ", "60 ").replace("5550101", "5550103").replace("Weiss", "Blau"))
+    listed = [(review.older.content, review.newer.content) for review in await memory.review()]
+    assert not [pair for pair in listed if other in pair]
+
+
 async def test_what_one_person_has_changes_nothing_of_another(memory: Any) -> None:
     await memory.remember("Emil is allergic to hazelnuts and cashews")
     own = await memory.remember("I'm allergic to wasp stings; the adrenaline pen expires in April 2027")

@@ -75,6 +75,10 @@ _DAY_OR_YEAR = re.compile(r"(?:[12]?\d|3[01])(?:st|nd|rd|th|\.)?|(?:19|20)\d\d")
 _AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\d{3,}(?:[.,]\d+)*|\d{1,3}(?:[.,]\d{3})+(?:[.,]\d+)?")
 _HEAD = 2  # content words that name the topic of a statement
 _BEGINNING = 5  # words in which the subject of a statement is searched
+_BEYOND_FAMILY = frozenset(("assistant", "boss", "colleague", "dentist", "doctor", "landlady", "landlord")) | frozenset(
+    ("lawyer", "teacher", "therapist", "trainer")
+)
+"""The kinds of relatives that are no family: they change what is the user's ("The landlord raised the rent")."""
 _LEAST_SAID = 3  # words of a clause that says something
 _OF_A_PART = 0.75  # the likelihood from which a change of one clause counts
 _PLAIN_WORDS = 12  # maximum length of a statement whose subject can be recognised
@@ -1065,11 +1069,14 @@ def succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun:
         return _COME_ABOUT
     if found:
         return found
-    is_own = before.is_own or topics(new[0]).is_own
+    after = topics(new[0])
+    is_own = before.is_own or after.is_own
     parts = list[tuple[str, str]]()
     if before.length > _SHORT:
-        parts = [(part, new[0]) for part in (things_said(old[0]) if is_own else _sentences(old[0]))]
-    clauses = things_said(new[0]) if is_own else []
+        parts = [
+            (part, new[0]) for part in (_with_subject(before, old[0], beside=after) if is_own else _sentences(old[0]))
+        ]
+    clauses = _with_subject(after, new[0], beside=before) if is_own else []
     if len(clauses) > 1 and _AGAINST.isdisjoint(cues(new[0], languages_of(new[0]))):
         parts += [(old[0], clause) for clause in clauses]
     of_parts = [
@@ -1125,6 +1132,47 @@ def _sentences(text: str) -> list[str]:
     return found if len(found) > 1 else []
 
 
+def _with_subject(said: Topics, text: str, *, beside: Topics) -> list[str]:
+    """Return the clauses of a statement (`things_said`), of one about a relative whom the other statement does not
+    mention without those that leave out who it is: "My mother lives in Annecy and takes 100 mg".
+    """
+    clauses = things_said(text)
+    if not _is_of_other_kin(said, beside):
+        return clauses
+    return [each for each in clauses if topics(each).is_own or topics(each).people]
+
+
+def _says_change_of(shared: Sequence[TopicWord], text: str) -> bool:
+    """Return whether a clause of a text that has a word for change also has one of some words of the text."""
+    stems = {stem for word in shared for stem in word.stems}
+    return any(
+        not topics(each).all_stems.isdisjoint(stems) and says_change(each) for each in things_said(text) or [text]
+    )
+
+
+def _are_of_self_and_kin(before: Topics, after: Topics) -> bool:
+    """Return whether one statement is about the speaker, the other about a relative whom the first does not mention."""
+    own, other = (after, before) if after.is_of_self else (before, after)
+    return own.is_of_self and _is_of_other_kin(other, own)
+
+
+def _is_of_other_kin(said: Topics, beside: Topics) -> bool:
+    """Return whether a statement begins with a relative whom another one does not mention, and not of the speaker."""
+    if said.is_of_self or not beside.all_stems.isdisjoint(said.others):
+        return False
+    return bool(said.words) and not _family().isdisjoint(said.words[0].stems)
+
+
+@cached()
+def _family() -> frozenset[str]:
+    """Return the stems of the words for relatives in all languages."""
+    found = set[str]()
+    for language in all_languages():
+        for relation, forms in language.kinship.words.items():
+            found |= set() if relation in _BEYOND_FAMILY else _terms(forms, [any_of((language.code,))])
+    return frozenset(found)
+
+
 def _of_part(context: Mapping[str, float], whole: str, part: str, new: str) -> dict[str, float]:
     """Return the context of one clause of a statement: more of it is repeated than of the whole."""
     more = 0.0 if "meaning" in context else _share(topics(part), topics(new)) - _share(topics(whole), topics(new))
@@ -1176,7 +1224,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun
         enough = least["own words" if _are_of_one_of_mine(before, shared) else "words"]
     if _of_different_people(old, new) or _are_numbered_apart(before, after):
         return None
-    if not before.is_own and _say_the_same_of_two(before, after):
+    if _have_two_holders(before, after) or (not before.is_own and _say_the_same_of_two(before, after)):
         return None  # "Emil is allergic to nuts", "I am allergic to bees"
     if (not shared and before.is_own != after.is_own) or _share_states_of_two(before, after, shared):
         return None
@@ -1220,6 +1268,9 @@ def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun
     if only_names and not (_takes_back(new[0]) or _is_not_so(before, after, new[0])):
         return None
     is_plain = not found["changes"] and not says_change(new[0])
+    is_quiet = is_plain or not (after.is_of_self or _says_change_of(shared, new[0]))
+    if is_quiet and _are_of_self_and_kin(before, after):
+        return None  # "I take 50 mg", "My mother Ida lives in Bern and takes 100 mg"
     are_two = (is_plain and _are_of_two_things(before, after)) or (
         not found["says so"] and _say_the_same_of_two(before, after)
     )
@@ -1581,6 +1632,21 @@ def _say_the_same_of_two(before: Topics, after: Topics) -> bool:
     said = next((word for word in own.words), None)
     stated = next((word for word in other.words if other.people.isdisjoint(word.stems)), None)
     return said is not None and stated is not None and not set(said.stems).isdisjoint(stated.stems)
+
+
+def _have_two_holders(before: Topics, after: Topics) -> bool:
+    """Return whether two statements are about things of one kind, the speaker's and somebody else's: "My dentist is",
+    "Anna's dentist is".
+    """
+    for mine, theirs in ((before, after), (after, before)):
+        own = {word.stems for word in mine.words if word.whose == 1} & (mine.subject or frozenset())
+        held = {stem for stems in theirs.subject or () for stem in stems}
+        heads = {stem for stems in own for stem in stems}
+        if not heads.isdisjoint(held) and not any(word.whose == 1 for word in theirs.words):
+            kin = {stem for word in theirs.words if word.is_kin for stem in word.stems}
+            if (theirs.others & held) - kin - heads - mine.all_stems:
+                return True
+    return False
 
 
 def of_another(question: str, facts: Mapping[K, str]) -> set[K]:
