@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
+from itertools import chain
 from typing import NamedTuple
 
 import Stemmer
@@ -321,6 +322,7 @@ def function_terms(code: str) -> frozenset[str]:
 # ---- first person, questions and scripts
 
 _LETTERS = re.compile(r"[^\W\d_]+")
+_MOST_BEFORE = 3  # words before a verb that says I or we
 QUESTION_MARKS = ("?", "？", "؟")
 
 
@@ -349,8 +351,8 @@ def asks_for_oneself(text: str) -> bool:
     silent = frozenset(word for each in languages for word in function_words(each.code)) - denying
     words = _LETTERS.findall(text[:2_000].lower())
     for place, word in enumerate(words):
-        begun = _own_beginnings(languages).match(" ".join(words[place:]))
-        if begun and begun.group().split()[-1] not in denying:
+        begun = _begun(" ".join(words[place:]), languages)
+        if begun and begun.split()[-1] not in denying:
             return True
         if word not in silent:
             return False
@@ -404,7 +406,11 @@ def begins_with_oneself(text: str) -> bool:
 
 
 def leaves_out_its_subject(text: str, languages: LanguageSet) -> bool:
-    """Return whether a statement omits its subject, which is the speaker: "Sold the car", "Живу в Перми"."""
+    """Return whether a statement omits its subject, which is the speaker: "Sold the car", "Живу в Перми".
+
+    >>> [leaves_out_its_subject(text, languages_of(text)) for text in ("Машину продал", "Почту носят")]
+    [True, False]
+    """
     return _own_beginning(text, languages) != ""
 
 
@@ -426,10 +432,64 @@ def _of_anybody(languages: LanguageSet) -> re.Pattern[str]:
 
 def _own_beginning(text: str, languages: LanguageSet) -> str:
     """Return the beginning of a statement that omits its subject, up to the verb; "" if it does not omit it."""
-    begun = _own_beginnings(languages).match(text.lower())
-    said = begun.group().strip() if begun else ""
+    low = text.lower()
+    said = _begun(low, languages) or _begun_later(low, languages)
     is_of_anybody = any(said in function_words(each.code) for each in languages)
     return "" if is_of_anybody and said not in _own_verbs(languages) else said
+
+
+def _begun(low: str, languages: LanguageSet) -> str:
+    """Return the beginning of a text in lower case, up to a verb of the speaker: "i moved", "переехала"; "" if it has
+    none, or its subject follows: "приехала мама".
+    """
+    found = _own_beginnings(languages).match(low)
+    said = found.group().strip() if found else ""
+    if found is None or not _is_of_speaker(said.split()[-1], languages):
+        return ""
+    following = _LETTERS.search(low, found.end())
+    return "" if following and following.group() in _subjects(languages) else said
+
+
+def _begun_later(low: str, languages: LanguageSet) -> str:
+    """Return a verb of the speaker behind up to three other words: "машину продал"; "" if there is none."""
+    for _ in range(_MOST_BEFORE):
+        found = _before_own_verbs(languages).match(low)
+        if found is None:
+            break
+        low = low[found.end() :]
+        if said := _begun(low, languages):
+            return said
+    return ""
+
+
+def _is_of_speaker(verb: str, languages: LanguageSet) -> bool:
+    """Return whether a word of `own_beginnings` is a verb of the speaker by its longest known ending."""
+    endings = _verb_endings(languages)
+    word = "_" + verb.replace("ё", "е")
+    return next((endings[word[at:]] for at in range(len(word)) if word[at:] in endings), True)
+
+
+@cached()
+def _verb_endings(languages: LanguageSet) -> dict[str, bool]:
+    """Return by ending whether words that end in it are verbs of the speaker."""
+    own = languages.words(lambda each: each.change.own_endings)
+    return dict.fromkeys(languages.words(lambda each: each.change.other_endings), False) | dict.fromkeys(own, True)
+
+
+@cached()
+def _before_own_verbs(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.change.before_own_verbs, r"\W*(?:{})\s+")
+
+
+@cached()
+def _subjects(languages: LanguageSet) -> frozenset[str]:
+    """Return the given names and words for relatives of languages in which a subject may stand behind its verb."""
+    return frozenset(
+        word.lower()
+        for each in languages
+        if each.change.before_own_verbs
+        for word in (*each.names.given, *chain.from_iterable(each.kinship.words.values()))
+    )
 
 
 @cached()

@@ -1133,8 +1133,8 @@ def _sentences(text: str) -> list[str]:
 
 
 def _with_subject(said: Topics, text: str, *, beside: Topics) -> list[str]:
-    """Return the clauses of a statement (`things_said`), of one about a relative whom the other statement does not
-    mention without those that leave out who it is: "My mother lives in Annecy and takes 100 mg".
+    """Return the clauses of a statement (`things_said`). If it is about a relative and the other statement does not
+    mention them, the clauses that leave out who it is are left out: "My mother lives in Annecy and takes 100 mg".
     """
     clauses = things_said(text)
     if not _is_of_other_kin(said, beside):
@@ -1151,13 +1151,13 @@ def _says_change_of(shared: Sequence[TopicWord], text: str) -> bool:
 
 
 def _are_of_self_and_kin(before: Topics, after: Topics) -> bool:
-    """Return whether one statement is about the speaker, the other about a relative whom the first does not mention."""
+    """Return whether one statement is about the speaker, the other about a relative not mentioned in it."""
     own, other = (after, before) if after.is_of_self else (before, after)
     return own.is_of_self and _is_of_other_kin(other, own)
 
 
 def _is_of_other_kin(said: Topics, beside: Topics) -> bool:
-    """Return whether a statement begins with a relative whom another one does not mention, and not of the speaker."""
+    """Return whether a statement begins with a relative that another one does not mention."""
     if said.is_of_self or not beside.all_stems.isdisjoint(said.others):
         return False
     return bool(said.words) and not _family().isdisjoint(said.words[0].stems)

@@ -289,6 +289,9 @@ class Change:
         of_self: such groups that count only in what people say of themselves: "I am a teacher".
         not_same: phrases whose words do not belong to these groups: "moved the studio".
         own_beginnings: beginnings of statements that omit I or we: "Sold the car".
+        own_endings, other_endings: how verbs that say I or we end, and how other words do that look like them: the
+            longest ending of a word decides, "_" is its beginning. Without them, each word of `own_beginnings` counts.
+        before_own_verbs: what may stand before such a verb: "В мае переехала", "машину продал".
         anybodys_beginnings: those of them whose verb shows no person.
         owner_before: prepositions before an owner ("у Риты").
         owner_ending: the ending of an owner that stands before the thing owned ("Emils Schloss").
@@ -320,6 +323,9 @@ class Change:
     of_self: Mapping[str, Words] = field(default_factory=dict)
     not_same: Patterns = ()
     own_beginnings: Patterns = ()
+    own_endings: Words = ()
+    other_endings: Words = ()
+    before_own_verbs: Patterns = ()
     anybodys_beginnings: Patterns = ()
     owner_before: Words = ()
     owner_ending: str = ""
