@@ -35,12 +35,14 @@ class Selection:
 
     Attributes:
         expect: how many memories must change; None for any number.
+        with_replaced: also select the facts that were replaced, since answers quote them beside the newer ones.
         progress: called with (memories read so far, memories in total).
     """
 
     asking: Asking
     query: Query
     expect: int | None
+    with_replaced: bool = False
     progress: Progress | None = None
 
     def changed(self, snapshot: Snapshot, work: Work) -> tuple[Change, BulkReport]:
@@ -63,21 +65,29 @@ class Selection:
         scope, now = self.asking.scope, snapshot.current(self.asking.now)
         wanted = filter_of(snapshot, scope, self.query)
         total = len(snapshot.nodes.matching(scope, wanted))
-        if total > MOST:
-            raise InvalidError(
-                f"{total:,} memories meet the conditions, and at most {MOST:,} can change at once",
-                hint="change them in parts, with `after` and `before`",
-            )
+        _check_number(total)
         nodes: list[Node] = []
         for page in _pages(snapshot, scope, wanted, now=now):
             nodes += page
             if self.progress is not None:
                 self.progress(len(nodes), max(total, len(nodes)))
+        if self.with_replaced:
+            for page in _pages(snapshot, scope, replace(wanted, archived=True), now=now):
+                nodes += [node for node in page if node.closed_reason == "superseded"]
+                _check_number(len(nodes))
         return nodes
 
 
+def _check_number(found: int) -> None:
+    if found > MOST:
+        raise InvalidError(
+            f"{found:,} memories meet the conditions, and at most {MOST:,} can change at once",
+            hint="change them in parts, with `after` and `before`",
+        )
+
+
 def _pages(snapshot: Snapshot, scope: Scope, wanted: Filter, *, now: int) -> Iterator[list[Node]]:
-    """Yield live memories, last recorded first."""
+    """Yield memories, last recorded first."""
     last: int | None = None
     while page := snapshot.nodes.page(scope, wanted, now=now, before_key=last, limit=_PAGE):
         yield page
@@ -85,7 +95,13 @@ def _pages(snapshot: Snapshot, scope: Scope, wanted: Filter, *, now: int) -> Ite
 
 
 def selection(
-    asking: Asking, request: Request, *, everything: bool, expect: int | None, progress: Progress | None
+    asking: Asking,
+    request: Request,
+    *,
+    everything: bool,
+    expect: int | None,
+    progress: Progress | None,
+    with_replaced: bool = False,
 ) -> Selection:
     """Validate the conditions of a change.
 
@@ -109,7 +125,7 @@ def selection(
         raise InvalidError(
             "everything: cannot be combined with conditions", hint="leave out `everything` or the conditions"
         )
-    return Selection(asking=asking, query=query, expect=expect, progress=progress)
+    return Selection(asking=asking, query=query, expect=expect, with_replaced=with_replaced, progress=progress)
 
 
 def checked_conditions(asking: Asking, where: Json) -> Json:

@@ -1076,15 +1076,17 @@ class Memory:
 
     async def forget(self, id: str, reason: str | None = None) -> Node:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it. It
-        is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A document is
-        removed as by `remove_document`. Return the archived memory or, for a document, its title; its `notice` names
-        older facts that it may have made outdated, which are found again.
+        is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A version that
+        was replaced is no longer quoted beside the newer one. A document is removed as by `remove_document`. Return the
+        archived memory or, for a document, its title; its `notice` names older facts that it may have made outdated,
+        which are found again.
 
         Args:
             id: of a memory or a document.
 
         Raises:
             NotFoundError: there is no memory and no document with this id.
+            ConflictError: it waits in quarantine, which `resolve` decides.
         """
         if self._scope.propose:
             self._reason("forget", reason)
@@ -1129,7 +1131,8 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> BulkReport:
-        """Forget every memory that `list` returns under the same conditions, as one commit that `undo` reverses.
+        """Forget every memory that `list` returns under the same conditions, and the facts that were replaced under
+        them, which answers quote, as one commit that `undo` reverses.
 
         Args:
             type, category, entity, tag, where, session, after, before: as in `list`.
@@ -1159,7 +1162,12 @@ class Memory:
         )
         work = partial(bulk.forgotten, scope=scope, now=now, protected=protected)
         chosen = bulk.selection(
-            self._asking, request, everything=everything, expect=expect, progress=self._on_loop(progress)
+            self._asking,
+            request,
+            everything=everything,
+            expect=expect,
+            progress=self._on_loop(progress),
+            with_replaced=True,
         )
         return await self._in_bulk("forget", chosen, work, dry_run=dry_run, said=reason)
 
@@ -1253,7 +1261,8 @@ class Memory:
         return tell
 
     async def restore(self, id: str) -> Node:
-        """Restore a forgotten or archived memory, and remove a past expiry. After upkeep, its age counts from now.
+        """Restore a forgotten or archived memory, and remove a past expiry. After upkeep, its age counts from now. A
+        version that was forgotten after it had been replaced goes back to the archive as replaced.
 
         Raises:
             NotFoundError: there is no memory with this id.
@@ -1262,8 +1271,8 @@ class Memory:
         at, scope = self._at, self._scope
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
-            change, node = forget.restore(tx.nodes.known(scope, id), at=at)
-            if change.is_empty:
+            change, node = forget.restore(tx, tx.nodes.known(scope, id), at=at)
+            if change.is_empty or not node.is_live:
                 return change, node
             learnt = entities.with_people(tx, Change(add=(node,)), scope=scope, heard={})
             return replace(learnt, add=(), put=change.put), node
@@ -2733,6 +2742,12 @@ class Memory:
     def _living(self, tx: Snapshot, id: str) -> Node:
         return evolution.require_live(tx, self._scope, tx.nodes.known(self._scope, id))
 
+    def _target(self, tx: Snapshot, method: proposals.Method, id: str) -> Node:
+        """Return the memory that a proposal would change. Any that is not forgotten can be."""
+        node = tx.nodes.known(self._scope, id)
+        is_ended = node.closed_reason not in (None, "forgotten", "quarantined")
+        return node if method == "forget" and is_ended else evolution.require_live(tx, self._scope, node)
+
     def _held_for(self, node: Node) -> tuple[str, ...]:
         """Return why a new fact must wait for the user's decision; () if it need not."""
         holds_untrusted = self._opened.settings.untrusted_knowledge == "hold"
@@ -2745,7 +2760,7 @@ class Memory:
         """Store a proposed change for the user's decision. Raises the errors that the method itself would raise now."""
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
-            target = self._living(tx, id)
+            target = self._target(tx, method, id)
             now = self._opened.now()
             change, held = proposals.proposed(target, method, arguments, text=text, origin=origin, now=now)
             asked = proposals.proposal_in(change.reviews[0])
@@ -2757,7 +2772,7 @@ class Memory:
 
     def _carry_out(self, tx: Snapshot, proposal: proposals.Proposal, held: Node) -> tuple[Change, Node]:
         """Return the change that a proposal makes; see `proposals.CarryOut`."""
-        target, given = self._living(tx, proposal.id), proposal.arguments
+        target, given = self._target(tx, proposal.method, proposal.id), proposal.arguments
         if proposal.method == "forget":
             change = self._forgotten(tx, target)
             return change, forget.closed(target, change)

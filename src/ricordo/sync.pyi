@@ -270,8 +270,9 @@ class Memory:
     def forget(self, id: str, reason: str | None = None) -> Node:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it.
         It is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A
-        document is removed as by `remove_document`. Return the archived memory or, for a document, its title; its
-        `notice` names older facts that it may have made outdated, which are found again.
+        version that was replaced is no longer quoted beside the newer one. A document is removed as by
+        `remove_document`. Return the archived memory or, for a document, its title; its `notice` names older
+        facts that it may have made outdated, which are found again.
         """
 
     def forget_where(
@@ -292,7 +293,9 @@ class Memory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> BulkReport:
-        """Forget every memory that `list` returns under the same conditions, as one commit that `undo` reverses."""
+        """Forget every memory that `list` returns under the same conditions, and the facts that were replaced under
+        them, which answers quote, as one commit that `undo` reverses.
+        """
 
     def update_where(
         self,
@@ -321,7 +324,9 @@ class Memory:
         """
 
     def restore(self, id: str) -> Node:
-        """Restore a forgotten or archived memory, and remove a past expiry. After upkeep, its age counts from now."""
+        """Restore a forgotten or archived memory, and remove a past expiry. After upkeep, its age counts from now. A
+        version that was forgotten after it had been replaced goes back to the archive as replaced.
+        """
 
     def erase(
         self,

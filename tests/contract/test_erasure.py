@@ -486,6 +486,31 @@ async def test_a_forgotten_statement_is_withheld_where_it_was_said_until_it_is_s
     assert not await withheld(clock.ms - 1_000) and "peanuts" in await shown()
 
 
+async def test_a_replaced_version_is_withheld_while_it_is_forgotten(memory, clock):
+    store = memory._opened.store
+    await memory.add("I am allergic to peanuts", session="s")
+    old = await memory.remember("I am allergic to peanuts")
+    new = await memory.correct(old.id, "I am allergic to walnuts")
+
+    async def asked():
+        def read(tx):
+            is_quoted = bool(tx.nodes.replaced(tx.nodes.get(memory.scope, new.id).key))
+            return is_quoted, is_withheld(tx, "me", "I am allergic to peanuts")
+
+        return await store.read(read)
+
+    clock.ms += 1_000
+    assert await asked() == (True, False)
+    await memory.forget(old.id)
+    assert await asked() == (False, True)
+    done = await memory.undo((await memory.log())[0].seq)
+    assert await asked() == (True, False)
+    await memory.undo(done.seq)
+    assert await asked() == (False, True)
+    restored = await memory.restore(old.id)
+    assert (restored.closed_reason, await asked()) == ("superseded", (True, False))
+
+
 async def test_what_is_withheld_for_one_owner_is_not_for_another(memory):
     fact = await memory.remember("I am allergic to peanuts")
     await memory.forget(fact.id)

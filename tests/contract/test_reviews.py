@@ -123,7 +123,7 @@ async def test_a_message_is_older_than_the_live_version_of_what_was_learnt_from_
 async def test_a_ring_of_versions_ends(store):
     one, two = fact("one"), fact("two")
     await commit(store, add=(one, two), link=(supersedes(one, two), supersedes(two, one)))
-    await commit(store, close=(closing(one), closing(two)))
+    await commit(store, close=tuple(replace(closing(node), reason="superseded") for node in (one, two)))
     keys = [(await store.read(lambda tx, node=node: tx.nodes.get(ME, node.id))).key for node in (one, two)]
     assert await store.read(lambda tx: tx.nodes.successor(keys[0])) is None
     assert await store.read(lambda tx: tx.nodes.replaced(keys[0])) == keys[1:]

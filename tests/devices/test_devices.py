@@ -127,6 +127,19 @@ async def test_what_is_forgotten_here_is_forgotten_there_and_not_learnt_again(tm
         assert (await other.get(fact.id)).is_live
 
 
+async def test_a_replaced_version_forgotten_here_is_quoted_and_learnt_on_no_device(tmp_path: Path) -> None:
+    async with two(tmp_path) as (one, other, shared):
+        await one.add("I am allergic to nuts", session="s")
+        old = await one.remember("I am allergic to nuts")
+        await one.correct(old.id, "I am allergic to milk")
+        await exchange(shared, one, other)
+        assert "nuts" in await other.context("What am I allergic to?")
+        await one.forget(old.id)
+        await exchange(shared, one, other)
+        assert "nuts" not in await other.context("What am I allergic to?")
+        assert not (await other.search("nuts", type="any")).hits
+
+
 async def test_what_is_erased_leaves_no_byte_on_any_device_or_in_the_folder(tmp_path: Path) -> None:
     async with two(tmp_path) as (one, other, shared):
         said = await one.add("The code word is Zanzibar", session="s")

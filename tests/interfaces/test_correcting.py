@@ -130,3 +130,37 @@ async def test_the_time_of_a_message_cannot_be_changed() -> None:
         said = await memory.add("I live in Oslo")
         with pytest.raises(InvalidError, match=r"^at: "):
             await memory.correct(said, "I live in Rome", at="now")
+
+
+async def _corrected(store: Path) -> str:
+    old = await _oslo(store)
+    async with Memory.open(store, embedder="hashing") as memory:
+        await memory.correct(old, "I live in Rome", at=SINCE)
+    return old
+
+
+def test_a_replaced_version_is_forgotten_at_the_command_line(cli: Cli) -> None:
+    old = cli("--json", "remember", "I live in Oslo", "--at", "2024-03-01").json["id"]
+    cli("correct", old, "I live in Rome", "--at", SINCE)
+    assert "Oslo" in cli("context", "Where do I live?").out
+    cli("forget", old)
+    assert "Oslo" not in cli("context", "Where do I live?").out
+    cli("undo", str(cli("--json", "log").json["commits"][0]["seq"]))
+    assert "Oslo" in cli("context", "Where do I live?").out
+    cli("forget", old)
+    assert "A newer version has replaced it" in cli("restore", old).err.replace("\n", " ")
+    assert "Oslo" in cli("context", "Where do I live?").out
+
+
+async def test_a_replaced_version_is_forgotten_over_http_and_mcp(tmp_path: Path) -> None:
+    store = tmp_path / "me.db"
+    old = await _corrected(store)
+    async with connected(store, profile="full") as client:
+        for verb, context in (("forget_memory", False), ("restore_memory", True)):
+            await client.call_tool(verb, {"id": old})
+            told = await client.call_tool("get_context", {"prompt": "Where do I live?"})
+            assert ("Oslo" in told.content[0].text) is context
+    async with house(store) as at:
+        user = at.client(at.secret("a", owner="me", trust="user"))
+        await user.post("/v1/forget", json={"id": old})
+        assert "Oslo" not in (await user.post("/v1/context", json={"prompt": "Where do I live?"})).text

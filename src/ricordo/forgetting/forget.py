@@ -29,6 +29,7 @@ InWords = Callable[[Snapshot, Scope, Sequence[Commit]], Sequence[Commit]]
 """Returns commits with excerpts of what they touched, as far as the caller may see it."""
 
 _CLOSED_BY_UPKEEP = frozenset(("expired", "decayed", "pruned", "evicted"))
+_REPLACED = frozenset(("superseded", "merged"))
 # Rows that many commits share. They stay while any row refers to them.
 _SHARED = frozenset(("sessions", "entities"))
 # Rows that connect others. They go with either side, no matter whose change connected them.
@@ -43,6 +44,9 @@ _STATING = frozenset(("import", "remember", "add", "resolve"))
 # Changes that may close a memory that an undo removes: what they state stands without it.
 _BESIDE = _LEARNING | _STATING | {"undo"}
 
+_STILL_REPLACED = (
+    "A newer version has replaced it, so it is back in the archive; answers may quote it with that version."
+)
 _ERASURES = "erasures"
 _LISTED = 20
 _REVIEWS = 20
@@ -53,16 +57,27 @@ _BEGINNING = 100
 
 
 def forget(node: Node, *, at: datetime) -> Change:
-    """Return the change that closes a live node and suppresses its sentences in their sources. Pure."""
-    if not node.is_live:
+    """Return the change that closes a node as forgotten, even one closed for another reason, and suppresses its
+    sentences in their sources. Pure.
+
+    Raises:
+        ConflictError: it is in quarantine.
+    """
+    if node.is_live:
+        return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),), withhold=(node.id,))
+    if node.closed_reason == "forgotten":
         return Change()
-    return Change(close=(Closing(id=node.id, at=at, reason="forgotten"),), withhold=(node.id,))
+    if node.closed_reason == "quarantined":
+        raise ConflictError(f"{node.id} is held in quarantine", hint="`review` lists it, `resolve` refuses it")
+    return Change(put=(replace(node, closed_at=at, closed_reason="forgotten"),), withhold=(node.id,))
 
 
 def closed(node: Node, change: Change) -> Node:
     """Return a node as it is after a change."""
     closing = next((each for each in change.close if each.id == node.id), None)
-    return node if closing is None else replace(node, closed_at=closing.at, closed_reason=closing.reason)
+    if closing is None:
+        return next((each for each in change.put if each.id == node.id), node)
+    return replace(node, closed_at=closing.at, closed_reason=closing.reason)
 
 
 def with_older(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
@@ -180,8 +195,9 @@ def _sessions_without(snapshot: Snapshot, scope: Scope, summaries: Iterable[Node
     return tuple(found.values())
 
 
-def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
-    """Return the change that reopens a closed node, and the resulting node. Pure.
+def restore(snapshot: Snapshot, node: Node, *, at: datetime) -> tuple[Change, Node]:
+    """Return the change that reopens a closed node, and the resulting node. A version that was forgotten after it had
+    been replaced is a replaced one again.
 
     A memory closed by upkeep counts as fresh from `at`; otherwise upkeep would close it again.
 
@@ -190,9 +206,12 @@ def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
     """
     if node.is_live:
         return Change(), node
+    if node.closed_reason == "forgotten" and (was := _when_forgotten(snapshot, node)).closed_reason in _REPLACED:
+        back = replace(node, closed_at=was.closed_at, closed_reason=was.closed_reason)
+        return Change(put=(back,)), replace(back, notice=_STILL_REPLACED)
     if node.closed_reason == "quarantined":
         raise ConflictError(f"{node.id} is held in quarantine", hint="`review` lists it, `resolve` approves it")
-    if node.closed_reason in ("superseded", "merged"):
+    if node.closed_reason in _REPLACED:
         raise ConflictError(f"{node.id} was {node.closed_reason}", hint="correct its successor instead")
     back = replace(node, closed_at=None, closed_reason=None)
     is_over = back.expires_at is not None and back.expires_at <= at
@@ -201,6 +220,12 @@ def restore(node: Node, *, at: datetime) -> tuple[Change, Node]:
     if node.closed_reason in _CLOSED_BY_UPKEEP:
         back = replace(back, reinforced_at=at)
     return Change(put=(back,)), back
+
+
+def _when_forgotten(snapshot: Snapshot, node: Node) -> Node:
+    """Return a forgotten node as it was before."""
+    versions = (version for version, _ in reversed(snapshot.history.versions(node)))
+    return next((each for each in versions if each.closed_reason != "forgotten"), node)
 
 
 def undo(

@@ -88,16 +88,18 @@ def _position(cursor: str | None) -> int | None:
 
 
 def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ...]:
-    """Return every version of a node, oldest first, including versions of its predecessors and successors.
+    """Return every version of a node, oldest first, including versions of its predecessors and successors that are not
+    forgotten.
 
     Raises:
         NotFoundError: there is no memory with this id.
     """
     node = snapshot.nodes.known(scope, node_id)
     others = [*snapshot.nodes.replaced(node.key), *snapshot.nodes.replacing(node.key)]
-    chain = [node, *snapshot.nodes.by_key(scope, others).values()]
-    found = [pair for each in chain for pair in snapshot.history.versions(each)]
-    found.sort(key=lambda pair: (pair[1].seq if pair[1] else 0, pair[0].key))
+    found = snapshot.nodes.by_key(scope, others).values()
+    chain = [node, *(each for each in found if each.closed_reason != "forgotten")]
+    versions = [pair for each in chain for pair in snapshot.history.versions(each)]
+    versions.sort(key=lambda pair: (pair[1].seq if pair[1] else 0, pair[0].key))
     ids = {each.id for each in chain}
     return tuple(
         Version(
@@ -107,7 +109,7 @@ def history(snapshot: Snapshot, scope: Scope, node_id: str) -> tuple[Version, ..
             closed_reason=was.closed_reason,
             node=was,
         )
-        for was, commit in found
+        for was, commit in versions
     )
 
 
@@ -277,7 +279,7 @@ def _undecided(snapshot: Snapshot, scope: Scope, node: Node) -> tuple[Review, ..
 
 def _in_order(snapshot: Snapshot, scope: Scope, keys: Sequence[int]) -> tuple[Node, ...]:
     found = snapshot.nodes.by_key(scope, keys)
-    return tuple(found[key] for key in keys if key in found)
+    return tuple(found[key] for key in keys if key in found and found[key].closed_reason != "forgotten")
 
 
 def _vital(snapshot: Snapshot, scope: Scope, node: Node, *, often: int) -> Vital:

@@ -718,8 +718,9 @@ class _Join:
     def _note_forgotten(self, before: Image | None, image: Mapping[str, Any]) -> None:
         """Suppress here what was forgotten on another device, and lift the suppression of what was restored there."""
         was_open = before is None or before["closed_at"] is None
-        if was_open and image["closed_reason"] == "forgotten":
-            self._withhold.append(image["id"])
+        if image["closed_reason"] == "forgotten":
+            if before is None or before["closed_reason"] != "forgotten":
+                self._withhold.append(image["id"])
         elif not was_open and image["closed_at"] is None:
             self._merged.created.append(("nodes", image["id"]))
             found = self._exchange.sql.suppression.said_anew(

@@ -161,7 +161,7 @@ class Nodes(Protocol):
         """Return the newest version of a node if it is live: the node itself, or its last successor; else None."""
 
     def replaced(self, key: int) -> list[int]:
-        """Return the nodes that a node replaced, directly or through others, the latest first."""
+        """Return the nodes that a node replaced, directly or through others, the latest first; not forgotten ones."""
 
     def replaced_holding(self, scope: Scope, terms: Sequence[str], *, most: int) -> list[tuple[str, int]]:
         """Return the visible facts that were replaced and hold most of some index terms, as (text, key of the live

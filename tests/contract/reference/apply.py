@@ -139,9 +139,10 @@ def _note_node(state: State, old: Row, new: Row) -> None:
         note_to_link(state, new["key"])
     if old["content"] != new["content"]:
         state.drop("vectors", lambda row: row["node"] == new["key"])
-    if old["closed_at"] is not None and new["closed_at"] is None:
+    was_forgotten, is_forgotten = (row["closed_reason"] == "forgotten" for row in (old, new))
+    if (old["closed_at"] is not None and new["closed_at"] is None) or (was_forgotten and not is_forgotten):
         set_lifted(state, new["key"], is_lifted=True)
-    if old["closed_at"] is None and new["closed_reason"] == "forgotten":
+    if is_forgotten and not was_forgotten:
         set_lifted(state, new["key"], is_lifted=False)
 
 

@@ -170,8 +170,9 @@ class Nodes(Group):
         return steps
 
     def replaced(self, key: int) -> list[int]:
-        steps = self._superseding(key, back=True)
-        return sorted(steps.keys() - {key}, key=lambda node: (steps[node], -node))
+        steps, nodes = self._superseding(key, back=True), self._state.tables["nodes"]
+        found = [node for node in steps if node != key and nodes[(node,)]["closed_reason"] != "forgotten"]
+        return sorted(found, key=lambda node: (steps[node], -node))
 
     def replaced_holding(self, scope: Scope, terms: Sequence[str], *, most: int) -> list[tuple[str, int]]:
         spaces, asked = visible(self._state, scope), set(terms)

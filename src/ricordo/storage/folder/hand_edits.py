@@ -143,8 +143,9 @@ def _change(connection: apsw.Connection, shapes: Shapes, rows: Sequence[RowState
     for row, then in ((each.row, each.values) for each in rows if each.row.table == "nodes" and each.values):
         now = table.current(connection, row.key)
         was_open = now is None or now["closed_at"] is None
-        if was_open and then["closed_reason"] == "forgotten":
-            withhold.append(then["id"])
+        if then["closed_reason"] == "forgotten":
+            if now is None or now["closed_reason"] != "forgotten":
+                withhold.append(then["id"])
         elif not was_open and then["closed_at"] is None:
             lifted += suppression.said_anew(then["space"], then["content"], voices=voices_in(then))
     return Change(rows=tuple(rows), withhold=tuple(withhold), said_anew=tuple(lifted))

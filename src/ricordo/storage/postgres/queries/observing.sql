@@ -17,14 +17,15 @@ WHERE m.node = :key AND e.key NOT IN (
 GROUP BY e.canonical_name ORDER BY min(e.key)
 
 -- name: replaced_by_node
--- The versions that a memory replaced, step by step, latest first. UNION and a depth limit stop at cycles.
+-- The versions that a memory replaced and that are not forgotten, step by step, latest first. UNION and a depth limit stop at cycles.
 WITH RECURSIVE chain (node, depth) AS (
   SELECT CAST(:key AS bigint), 0
   UNION
   SELECT e.target, chain.depth + 1 FROM chain JOIN edges e ON e.source = chain.node
   WHERE e.relation_type = 'supersedes' AND e.closed_at IS NULL AND chain.depth < 100
 )
-SELECT node, min(depth) FROM chain WHERE node != :key GROUP BY node ORDER BY min(depth), node DESC
+SELECT node, min(depth) FROM chain JOIN nodes n ON n.key = chain.node WHERE node != :key AND n.closed_reason IS DISTINCT FROM 'forgotten'
+GROUP BY node ORDER BY min(depth), node DESC
 
 -- name: replacing_node
 -- The versions that replaced it, step by step, earliest first.
