@@ -86,6 +86,15 @@ async def test_an_agent_turns_a_conversation_into_knowledge_as_one_run(memory, t
     assert canonical(tmp_path / "me.db") == before
 
 
+async def test_what_a_replaced_fact_made_doubtful_is_in_review_with_the_new_one(memory):
+    said = "I do my accounts in an Excel sheet", "An accountant does my accounts now", "Monsieur Tran keeps my books"
+    _, old, new = [await memory.remember(each) for each in said]
+    assert [(each.newer.content, each.older.content) for each in await memory.review()] == [(said[1], said[0])]
+    done = await call(tools_of(memory), "resolve_conflict", new=new.id, old=old.id, confidence=0.95)
+    assert done == {"resolved": "replaced"}
+    assert [(each.newer.content, each.older.content) for each in await memory.review()] == [(said[2], said[0])]
+
+
 async def test_repeating_the_operations_changes_nothing(memory, tmp_path):
     nodes = [fact("Sarah eats fish", "m1", about=["Sarah"])]
     for _ in range(2):

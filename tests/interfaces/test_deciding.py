@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, permutations
 from pathlib import Path
 
+import pytest
 from tests.interfaces.conftest import Cli
 from tests.interfaces.serving import house
 from tests.interfaces.test_mcp import connected
@@ -63,6 +65,63 @@ async def test_what_only_the_closed_fact_said_is_not_asked_again() -> None:
         (moved,) = (each for each in await memory.review() if each.newer.content == said[2])
         decided = await memory.resolve(moved, decision="replace")
         assert (len(decided.settled), decided.opened) == (1, ())
+
+
+ACCOUNTS = [
+    "I do my accounts myself in an Excel sheet",
+    "I have hired an accountant, Madame Keller; the evenings with the sheet are over",
+    "Madame Keller has stopped; Monsieur Tran keeps my books now",
+    "Monsieur Tran has retired, and a firm in Lyon does the books now",
+]
+
+
+async def _chain(memory: Memory, length: int) -> list[tuple[str, str]]:
+    """Store a chain of facts of which each makes the one before out of date, and return the pairs in review."""
+    for said in ACCOUNTS[:length]:
+        await memory.remember(said)
+    return [(newer, older) for older, newer in pairwise(ACCOUNTS[:length])]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+async def test_what_begins_a_chain_stays_in_doubt_in_any_order_of_deciding(order: tuple[int, ...]) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        chain = await _chain(memory, 4)
+        assert sorted(await _pairs(memory)) == sorted(chain)
+        for older in order:  # the reviews of the chain are decided by the older fact, or what is asked instead of it
+            before = await _pairs(memory)
+            (asked,) = (each for each in await memory.review() if each.older and each.older.content == ACCOUNTS[older])
+            decided = await memory.resolve(asked, decision="replace")
+            left = {each.content for each in await memory.list()}
+            doubted = {old for _, old in await _pairs(memory)}
+            assert doubted == left - {ACCOUNTS[3]}
+            assert decided.commit is not None
+            undone = await memory.undo(decided.commit)
+            assert await _pairs(memory) == before
+            await memory.undo(undone.seq)
+        assert [each.content for each in await memory.list()] == [ACCOUNTS[3]]
+
+
+async def test_if_the_middle_of_a_chain_was_never_right_its_ends_are_in_review() -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        (middle, _) = await _chain(memory, 3)
+        (asked,) = (each for each in await memory.review() if each.newer.content == middle[0])
+        await memory.resolve(asked, decision="keep old")
+        assert await _pairs(memory) == [(ACCOUNTS[2], ACCOUNTS[0])]
+
+
+async def test_a_rule_or_a_correction_leaves_in_doubt_what_the_closed_fact_made_doubtful() -> None:
+    said = "I commute in a Corolla", "I commute by Vespa now", "Sold the Vespa to some college kid"
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for each in said[:2]:
+            vespa = await memory.remember(each)
+        sold = await memory.remember(said[2])
+        assert {each.content: each.is_closed for each in sold.outdates} == {said[1]: True, said[0]: False}
+        assert await _pairs(memory) == [(said[2], said[0]), (said[2], said[1])]
+        replaced = next(each for each in await memory.review() if each.kind == "replaced")
+        await memory.resolve(replaced, decision="keep old")
+        assert await _pairs(memory) == [(said[1], said[0])]
+        await memory.correct(vespa.id, "My boss gives me a lift")
+        assert await _pairs(memory) == [("My boss gives me a lift", said[0])]
 
 
 def test_the_command_says_what_was_closed_settled_and_opened(cli: Cli) -> None:

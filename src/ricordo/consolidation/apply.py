@@ -18,12 +18,14 @@ from ricordo.consolidation.resolve import (
     Arrived,
     are_of_one,
     arrive,
+    carried,
     form_of,
     in_owners_person,
     is_withheld,
     may_replace,
     repeated,
     review_of_two,
+    reviews_of,
 )
 from ricordo.consolidation.reviews import quarantined, reasons_to_hold, with_quarantine_reviews
 from ricordo.model import (
@@ -562,6 +564,9 @@ def _may_close(old: Node, new: Node) -> bool:
 
 def _replace(learning: _Learning, new: Node, old: Node, fact: Accepted) -> None:
     learning.put[old.id] = _faded(superseded(old, by=new, at=learning.at))
+    doubts = carried(learning.snapshot, reviews_of(learning.snapshot, old), old, new, now=learning.now)
+    learning.settled |= {frozenset((each.newer.id, each.older.id)) for each in doubts if each.older is not None}
+    learning.reviews += doubts
     learning.link(supersedes(new, old, [node.id for node in fact.evidence]))
     learning.items.append(RunItem(what="replaced", id=old.id, other=new.id, text=old.content))
 
@@ -579,7 +584,11 @@ def resolve_contradiction(
     if not (new.is_live and old.is_live) or new.id == old.id or not are_of_one(*said):
         return Change(), None
     if least <= sure <= 1 and _may_close(*said):
-        change = Change(put=(_faded(superseded(old, by=new, at=from_ms(now))),), link=(supersedes(new, old, evidence),))
+        change = Change(
+            put=(_faded(superseded(old, by=new, at=from_ms(now))),),
+            link=(supersedes(new, old, evidence),),
+            reviews=tuple(carried(snapshot, reviews_of(snapshot, old), old, new, now=now)),
+        )
         return change, RunItem(what="replaced", id=old.id, other=new.id, text=old.content)
     doubt = RunItem(what="in doubt", id=new.id, text=new.content, other=old.id)
     return Change(reviews=(review_of_two("conflict", new, old, now=now),)), doubt

@@ -6,10 +6,11 @@ A fact that the user forgot stays forgotten: it is not learnt again from message
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from ricordo.clock import from_ms, new_id, to_ms
@@ -32,6 +33,7 @@ from ricordo.text.change import (
     Succession,
     are_dates_of_two,
     has_begun,
+    have_common_topic,
     in_full,
     likelihood,
     outdated,
@@ -67,6 +69,8 @@ _ABOUT_AS_LIKELY = 0.2
 _MOST_OUTDATED = 3
 _SUBJECT_WORDS = 4
 _OF_THE_DEAD = Succession(likelihood=0.6, says_so=True)
+_CARRIED: tuple[ReviewKind, ...] = ("conflict", "several", "same")
+_MOST_OTHERS = 100
 _LIKELY = 0.1  # minimum likelihood of being outdated for asking a model
 
 
@@ -203,6 +207,7 @@ class _Arriving:
             if is_redacted(twin.content):
                 self._alter(superseded(twin, by=None, at=self._at))
                 self.links.append(supersedes(node, twin))
+                self._carry_doubts(twin, node)
                 found = [pair for pair in found if pair[1].id != twin.id]
         if may_merge and (same := next((old for verdict, old in found if verdict == "same"), None)):
             self._alter(repeated(same, node, at=self._at) if _may_override(node, same) else same)
@@ -316,6 +321,7 @@ class _Arriving:
             self._alter(superseded(old, by=node, at=self._at))
             self.links.append(supersedes(node, old))
             self._ask("replaced", node, old)
+            self._carry_doubts(old, node)
         if replaced:
             return
         rivals = [
@@ -329,6 +335,15 @@ class _Arriving:
             several = [old for verdict, old in found if verdict == "several"]
             if 0 < len(several) <= _MAX_SEVERAL:
                 self._ask("several", node, several[0])
+
+    def _carry_doubts(self, old: Node, node: Node) -> None:
+        """Ask about a new fact what is open about one that it closes, among facts that are still live."""
+        told = [*(reviews_of(self._snapshot, old) if old.key else ()), *self.reviews]
+        sides = [(each, [side.id for side in (each.newer, each.older) if side is not None]) for each in told]
+        asked = {id for _, ids in sides if node.id in ids for id in ids}
+        closed = {each.id for each in (*self.put.values(), *self.added.values()) if not each.is_live}
+        left = [each for each, ids in sides if old.id in ids and not (asked | closed).intersection(ids) - {old.id}]
+        self.reviews += carried(self._snapshot, left, old, node, now=self._now)
 
     def _lasting(self, node: Node, olds: Sequence[Node]) -> Node:
         """Return a new fact, which lasts if it may make outdated what lasts, unless its expiry was given."""
@@ -561,6 +576,39 @@ def review_of_two(kind: ReviewKind, new: Node, old: Node, *, now: int) -> Review
     return Review(
         id=new_id(now), kind=kind, newer=newer, older=older, created_at=from_ms(now), owner=new.owner, chat=new.chat
     )
+
+
+def reviews_of(snapshot: Snapshot, node: Node) -> list[Review]:
+    """Return the open reviews of two facts, of which one is the given one."""
+    found = snapshot.reviews.listed(Scope.of(node.owner, node.chat), most=_MOST_OTHERS, node=node.key)
+    return [each for each in found if each.kind != "quarantine"]
+
+
+def carried(
+    snapshot: Snapshot, settled: Iterable[Review], closed: Node, stays: Node, *, now: int, is_replaced: bool = True
+) -> list[Review]:
+    """Return what is asked about a fact that stays instead of what was asked about one that is closed.
+
+    What a fact in the middle of a chain of conflicts was in doubt with stays in doubt, in whatever words: if c replaces
+    b, and b had made a doubtful, c does. Two facts beside each other must share a topic.
+
+    Args:
+        is_replaced: whether the fact that stays is the newer one.
+    """
+    asked, known = {stays.id}, set[int]()
+    if stays.key:
+        asked |= {side.id for each in reviews_of(snapshot, stays) for side in (each.newer, each.older) if side}
+        known = snapshot.reviews.decided_with(stays.key)
+        known |= set(chain.from_iterable(snapshot.nodes.succession([stays.key])))  # open again if it is reopened
+    opened = dict[str, Review]()
+    for each in settled:
+        other = each.older if each.newer.id == closed.id else each.newer
+        is_chain = each.kind == "conflict" and (other is each.older) == is_replaced
+        if other is None or not (is_chain or have_common_topic(stays.content, other.content)):
+            continue  # it was in review for something that only the closed one said
+        if each.kind in _CARRIED and other.id not in asked and other.key not in known:
+            opened.setdefault(other.id, review_of_two(each.kind, stays, other, now=now))
+    return list(opened.values())
 
 
 def is_rival(old: Node, new: Node, *, now: datetime) -> bool:

@@ -10,7 +10,7 @@ exclude them. A quarantined fact adds no entities, and repeats or replaces nothi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import get_args
@@ -18,12 +18,11 @@ from typing import get_args
 from ricordo.clock import from_ms, new_id
 from ricordo.consolidation import proposals
 from ricordo.consolidation.evolution import superseded, supersedes
-from ricordo.consolidation.resolve import Arrived, arrive, review_of_two
+from ricordo.consolidation.resolve import Arrived, arrive, carried, reviews_of
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Run, Scope, Trust
 from ricordo.rights import Holder, allows
 from ricordo.storage import Snapshot
-from ricordo.text.change import have_common_topic
 from ricordo.text.disguise import hides_text
 from ricordo.text.prompt_text import orders_in, reasons, strings_of
 from ricordo.trust import UNAPPROVED, is_untrusted, trust_of
@@ -167,45 +166,17 @@ def resolve(snapshot: Snapshot, review: Review, decision: Decision, *, now: int)
     return change, decided
 
 
-_CARRIED: tuple[ReviewKind, ...] = ("conflict", "several", "same")
-_MOST_OTHERS = 100
-
-
 def _with_others(snapshot: Snapshot, decided: Review, closed: Node, stays: Node, *, now: int) -> Review:
     """Return a decision with the other reviews that it settles, and those that it opens instead of them."""
-    settled = tuple(each for each in _reviews_of(snapshot, closed) if each.id != decided.id)
-    opened = _carried(snapshot, settled, closed, stays, now=now)
+    settled = tuple(each for each in reviews_of(snapshot, closed) if each.id != decided.id)
+    opened = carried(snapshot, settled, closed, stays, now=now, is_replaced=closed.id != decided.newer.id)
     return replace(decided, settled=settled, opened=tuple(opened))
 
 
 def with_doubts(snapshot: Snapshot, change: Change, old: Node, new: Node, *, now: int) -> Change:
-    """Add to a correction the reviews of its new version: those of the old one that are still open."""
-    opened = _carried(snapshot, _reviews_of(snapshot, old), old, new, now=now)
+    """Add to a change that replaces a fact the reviews of the new one: those of the old one that are still open."""
+    opened = carried(snapshot, reviews_of(snapshot, old), old, new, now=now)
     return replace(change, reviews=(*change.reviews, *opened))
-
-
-def _reviews_of(snapshot: Snapshot, node: Node) -> list[Review]:
-    """Return the open reviews of two facts, of which one is the given one."""
-    found = snapshot.reviews.listed(Scope.of(node.owner, node.chat), most=_MOST_OTHERS, node=node.key)
-    return [each for each in found if each.kind != "quarantine"]
-
-
-def _carried(
-    snapshot: Snapshot, settled: Iterable[Review], closed: Node, stays: Node, *, now: int
-) -> Collection[Review]:
-    """Return what is asked about a fact that stays instead of what was asked about one that is closed."""
-    asked, known = {stays.id}, frozenset[int]()
-    if stays.key:
-        asked |= {side.id for each in _reviews_of(snapshot, stays) for side in (each.newer, each.older) if side}
-        known = frozenset(snapshot.reviews.decided_with(stays.key))
-    opened = dict[str, Review]()
-    for each in settled:
-        other = each.older if each.newer.id == closed.id else each.newer
-        if other is None or not have_common_topic(stays.content, other.content):
-            continue  # it was in review for something that only the closed one said
-        if each.kind in _CARRIED and other.id not in asked and other.key not in known:
-            opened.setdefault(other.id, review_of_two(each.kind, stays, other, now=now))
-    return opened.values()
 
 
 def with_commit(snapshot: Snapshot, change: Change, decided: Sequence[Review]) -> tuple[Change, list[Review]]:
