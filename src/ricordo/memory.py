@@ -1078,8 +1078,8 @@ class Memory:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it. It
         is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A version that
         was replaced is no longer quoted beside the newer one. A document is removed as by `remove_document`. Return the
-        archived memory or, for a document, its title; its `notice` names older facts that it may have made outdated,
-        which are found again.
+        archived memory or, for a document, its title; its `notice` names facts that say the same, and older ones that
+        it may have made outdated, which are found again.
 
         Args:
             id: of a memory or a document.
@@ -1104,7 +1104,8 @@ class Memory:
             else:
                 node = tx.nodes.known(self._scope, id)
                 change = self._forgotten(tx, node)
-                node = forget.with_older(tx, self._scope, node)
+                same = resolve.saying_the_same(tx, node, now=self._opened.now()) if node.is_live else ()
+                node = forget.with_older(tx, self._scope, node, same=same)
             return change, forget.closed(node, change)
 
         return await self._write("forget", decide, said=reason)
@@ -1262,18 +1263,21 @@ class Memory:
 
     async def restore(self, id: str) -> Node:
         """Restore a forgotten or archived memory, and remove a past expiry. After upkeep, its age counts from now. A
-        version that was forgotten after it had been replaced goes back to the archive as replaced.
+        version that was forgotten after it had been replaced goes back to the archive as replaced. If a live fact says
+        the same, that one is kept and returned, as if this were said again.
 
         Raises:
             NotFoundError: there is no memory with this id.
             ConflictError: a newer version replaced it.
         """
-        at, scope = self._at, self._scope
+        at, scope, now = self._at, self._scope, self._opened.now()
 
         def decide(tx: Snapshot) -> tuple[Change, Node]:
             change, node = forget.restore(tx, tx.nodes.known(scope, id), at=at)
             if change.is_empty or not node.is_live:
                 return change, node
+            if (instead := resolve.restored(tx, node, now=now)) is not None:
+                return instead
             learnt = entities.with_people(tx, Change(add=(node,)), scope=scope, heard={})
             return replace(learnt, add=(), put=change.put), node
 

@@ -271,8 +271,8 @@ class Memory:
         """Remove a memory from all answers, with its source sentences and the conclusions from it, and archive it.
         It is not learnt from these sentences again. `restore` brings it back, and so does stating it again. A
         version that was replaced is no longer quoted beside the newer one. A document is removed as by
-        `remove_document`. Return the archived memory or, for a document, its title; its `notice` names older
-        facts that it may have made outdated, which are found again.
+        `remove_document`. Return the archived memory or, for a document, its title; its `notice` names facts that
+        say the same, and older ones that it may have made outdated, which are found again.
         """
 
     def forget_where(
@@ -325,7 +325,8 @@ class Memory:
 
     def restore(self, id: str) -> Node:
         """Restore a forgotten or archived memory, and remove a past expiry. After upkeep, its age counts from now. A
-        version that was forgotten after it had been replaced goes back to the archive as replaced.
+        version that was forgotten after it had been replaced goes back to the archive as replaced. If a live fact
+        says the same, that one is kept and returned, as if this were said again.
         """
 
     def erase(

@@ -26,6 +26,7 @@ from ricordo.consolidation.resolve import (
     repeated,
     review_of_two,
     reviews_of,
+    saying_the_same,
 )
 from ricordo.consolidation.reviews import quarantined, reasons_to_hold, with_quarantine_reviews
 from ricordo.model import (
@@ -539,6 +540,9 @@ def _replace_contradicted(learning: _Learning, arrived: Arrived, facts: Facts) -
             learning.settled.add(frozenset((node_id, old.id)))
             if verdict.confidence >= learning.rules.min_conflict and _may_close(*said):
                 _replace(learning, node, old, facts[node_id][1])
+                for each in saying_the_same(learning.snapshot, old, now=learning.now):
+                    if learning.put.get(each.id, each).is_live:
+                        _replace(learning, node, learning.put.get(each.id, each), facts[node_id][1])
             else:
                 learning.reviews.append(review_of_two("conflict", node, old, now=learning.now))
 
@@ -584,9 +588,10 @@ def resolve_contradiction(
     if not (new.is_live and old.is_live) or new.id == old.id or not are_of_one(*said):
         return Change(), None
     if least <= sure <= 1 and _may_close(*said):
+        going = [old, *(each for each in saying_the_same(snapshot, old, now=now) if each.id != new.id)]
         change = Change(
-            put=(_faded(superseded(old, by=new, at=from_ms(now))),),
-            link=(supersedes(new, old, evidence),),
+            put=tuple(_faded(superseded(each, by=new, at=from_ms(now))) for each in going),
+            link=tuple(supersedes(new, each, evidence) for each in going),
             reviews=tuple(carried(snapshot, reviews_of(snapshot, old), old, new, now=now)),
         )
         return change, RunItem(what="replaced", id=old.id, other=new.id, text=old.content)

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain
 from typing import TypeVar
 
-from ricordo.clock import from_ms, new_id, to_ms
+from ricordo.clock import from_ms, handle_of, new_id, to_ms
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.plain_rules import states_liking
 from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scope
@@ -195,7 +195,7 @@ class _Arriving:
 
     def take(self, node: Node, about: tuple[str, ...], *, may_merge: bool) -> None:
         line = statement_line(node.content)
-        found = self._related(node, about, line) if line else []
+        found = self.related(node, about, line) if line else []
         if node.id in self._updates and not self._is_update(node, found):
             self.dropped.add(node.id)
             return
@@ -241,7 +241,7 @@ class _Arriving:
         same = (old for old in known if old.content == text and is_rival(old, node, now=self._at))
         return next((old for old in same if (old.owner, old.chat) == (node.owner, node.chat)), None)
 
-    def _related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
+    def related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
         """Return the live facts related to a new one, the latest first."""
         look, node = self._snapshot.nodes.near_statements, _in_full(node)
         subjects = _subjects(node, about)
@@ -315,6 +315,12 @@ class _Arriving:
     def _settle(self, node: Node, found: list[tuple[Verdict, Node]]) -> None:
         replaced = [
             old for verdict, old in found if verdict == "replaced" and self._may_close and may_replace(node, old)
+        ]
+        lines = {statement_line(old.content) for old in replaced}  # of a change in other words, only one is replaced
+        replaced += [
+            old
+            for verdict, old in found
+            if verdict == "conflict" and statement_line(old.content) in lines and may_replace(node, old)
         ]
         node = self._lasting(node, replaced)
         for old in replaced:
@@ -576,6 +582,30 @@ def review_of_two(kind: ReviewKind, new: Node, old: Node, *, now: int) -> Review
     return Review(
         id=new_id(now), kind=kind, newer=newer, older=older, created_at=from_ms(now), owner=new.owner, chat=new.chat
     )
+
+
+def saying_the_same(snapshot: Snapshot, node: Node, *, now: int) -> list[Node]:
+    """Return the other live facts that say the same as a stored one, the latest first. `remember` keeps one of them,
+    but a caller may choose ids, and `undo` brings back exactly what was.
+    """
+    line = statement_line(node.content)
+    if node.type == "episodic" or not line:
+        return []
+    arriving = _Arriving(snapshot, Scope.of(node.owner, node.chat), now, may_close=False, twins={}, updates=())
+    found = arriving.related(node, tuple(sorted(snapshot.nodes.subjects(node.key))), line)
+    return [old for verdict, old in found if verdict == "same" and old.id != node.id]
+
+
+def restored(snapshot: Snapshot, node: Node, *, now: int) -> tuple[Change, Node] | None:
+    """Return the change for a restored fact that another one repeats: that one is kept, as if this were said again, and
+    returned. None if no live fact says the same.
+    """
+    same = next(iter(saying_the_same(snapshot, node, now=now)), None)
+    if same is None:
+        return None
+    kept = repeated(same, node, at=from_ms(now)) if _may_override(node, same) else same
+    notice = f"The same is remembered already, and was kept instead of {handle_of(node.id)}."
+    return Change(put=(kept,) if kept is not same else ()), replace(kept, notice=notice)
 
 
 def reviews_of(snapshot: Snapshot, node: Node) -> list[Review]:

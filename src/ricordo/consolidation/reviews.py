@@ -18,7 +18,7 @@ from typing import get_args
 from ricordo.clock import from_ms, new_id
 from ricordo.consolidation import proposals
 from ricordo.consolidation.evolution import superseded, supersedes
-from ricordo.consolidation.resolve import Arrived, arrive, carried, reviews_of
+from ricordo.consolidation.resolve import Arrived, arrive, carried, reviews_of, saying_the_same
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
 from ricordo.model import Change, Decision, Node, Review, ReviewKind, Run, Scope, Trust
 from ricordo.rights import Holder, allows
@@ -124,9 +124,10 @@ def find_run(snapshot: Snapshot, scope: Scope, run_id: str) -> Run:
 def resolve(snapshot: Snapshot, review: Review, decision: Decision, *, now: int) -> tuple[Change, Review]:
     """Carry out a decision about two facts.
 
-    "replace" closes the older fact, "keep old" the newer one, "keep both" neither. A fact that a rule had closed is
-    reopened. The returned review has both facts as the decision leaves them. What else the closed fact was in review
-    with, the one that stays is in review with from now on.
+    "replace" closes the older fact, "keep old" the newer one, "keep both" neither. What says the same as a closed fact
+    is closed with it, or it would answer instead. A fact that a rule had closed is reopened. The returned review has
+    both facts as the decision leaves them. What else the closed fact was in review with, the one that stays is in
+    review with from now on.
 
     Raises:
         ConflictError: the review is already decided, or one of the facts was closed since.
@@ -148,29 +149,40 @@ def resolve(snapshot: Snapshot, review: Review, decision: Decision, *, now: int)
     change = Change(reviews=(decided,))
     if decision == "replace":
         if older.is_live:
-            closed = superseded(older, by=newer, at=at)
-            change = replace(change, put=(closed,), link=(supersedes(newer, older),))
-            decided = _with_others(snapshot, replace(decided, older=closed), older, newer, now=now)
+            going = _with_copies(snapshot, older, newer, now=now)
+            closed = tuple(superseded(each, by=newer, at=at) for each in going)
+            change = replace(change, put=closed, link=tuple(supersedes(newer, each) for each in going))
+            decided = _with_others(snapshot, replace(decided, older=closed[0]), going, newer, now=now)
         return replace(change, reviews=(*change.reviews, *decided.opened)), decided
-    was_older, was_newer = older, newer
+    was_older = older
     if not older.is_live:
         older = replace(older, closed_at=None, closed_reason=None, valid_until=None)
-    if decision == "keep old":
-        newer = replace(newer, closed_at=at, closed_reason="retracted")
-    put = tuple(now for now, was in ((older, was_older), (newer, was_newer)) if now is not was)
+    going = _with_copies(snapshot, newer, older, now=now) if decision == "keep old" else []
+    closed = tuple(replace(each, closed_at=at, closed_reason="retracted") for each in going)
+    newer = closed[0] if closed else newer
+    put = (*closed, *((older,) if older is not was_older else ()))
     unlink = (supersedes(newer, older),) if was_replaced else ()
     decided = replace(decided, newer=newer, older=older)
     if decision == "keep old":
-        decided = _with_others(snapshot, decided, newer, older, now=now)
+        decided = _with_others(snapshot, decided, going, older, now=now)
     change = replace(change, put=put, unlink=unlink, reviews=(*change.reviews, *decided.opened))
     return change, decided
 
 
-def _with_others(snapshot: Snapshot, decided: Review, closed: Node, stays: Node, *, now: int) -> Review:
+def _with_copies(snapshot: Snapshot, node: Node, stays: Node, *, now: int) -> list[Node]:
+    return [node, *(each for each in saying_the_same(snapshot, node, now=now) if each.id != stays.id)]
+
+
+def _with_others(snapshot: Snapshot, decided: Review, going: Sequence[Node], stays: Node, *, now: int) -> Review:
     """Return a decision with the other reviews that it settles, and those that it opens instead of them."""
-    settled = tuple(each for each in reviews_of(snapshot, closed) if each.id != decided.id)
-    opened = carried(snapshot, settled, closed, stays, now=now, is_replaced=closed.id != decided.newer.id)
-    return replace(decided, settled=settled, opened=tuple(opened))
+    settled, opened = dict[str, Review](), dict[str, Review]()
+    for closed in going:
+        found = {each.id: each for each in reviews_of(snapshot, closed) if each.id != decided.id}
+        is_replaced = going[0].id != decided.newer.id
+        for each in carried(snapshot, found.values(), closed, stays, now=now, is_replaced=is_replaced):
+            opened.setdefault(each.older.id if each.older and each.newer.id == stays.id else each.newer.id, each)
+        settled |= found
+    return replace(decided, settled=tuple(settled.values()), opened=tuple(opened.values()))
 
 
 def with_doubts(snapshot: Snapshot, change: Change, old: Node, new: Node, *, now: int) -> Change:

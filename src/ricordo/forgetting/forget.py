@@ -47,6 +47,7 @@ _BESIDE = _LEARNING | _STATING | {"undo"}
 _STILL_REPLACED = (
     "A newer version has replaced it, so it is back in the archive; answers may quote it with that version."
 )
+_FOUND_AGAIN = "What it may have made out of date is still remembered, and found again"
 _ERASURES = "erasures"
 _LISTED = 20
 _REVIEWS = 20
@@ -80,16 +81,18 @@ def closed(node: Node, change: Change) -> Node:
     return replace(node, closed_at=closing.at, closed_reason=closing.reason)
 
 
-def with_older(snapshot: Snapshot, scope: Scope, node: Node) -> Node:
-    """Return a node that is forgotten with a notice of the older facts that it may have made outdated: they alone are
-    left, and would come back as true.
+def with_older(snapshot: Snapshot, scope: Scope, node: Node, *, same: Sequence[Node] = ()) -> Node:
+    """Return a node that is forgotten with a notice of the facts that say the same, and of the older ones that it may
+    have made outdated: they alone are left, and would come back as true.
     """
     reviews = snapshot.reviews.listed(scope, most=_REVIEWS, kind="conflict", node=node.key)
     left = [each.older for each in reviews if each.newer.id == node.id and each.older and each.older.is_live]
-    if not left:
-        return node
-    older = ", ".join(f"“{each.content[:_SHOWN_CHARS]}” [id:{handle_of(each.id)}]" for each in left)
-    return replace(node, notice=f"What it may have made out of date is still remembered, and found again: {older}")
+    notices = [
+        f"{what}: {', '.join(f'“{each.content[:_SHOWN_CHARS]}” [id:{handle_of(each.id)}]' for each in nodes)}"
+        for what, nodes in (("The same is still remembered", same), (_FOUND_AGAIN, left))
+        if nodes
+    ]
+    return replace(node, notice=". ".join(notices)) if notices else node
 
 
 def with_conclusions(
