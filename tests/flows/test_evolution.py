@@ -409,6 +409,16 @@ async def test_a_correction_that_says_he_is_about_the_same_person(memory: Any) -
         ("flyers are printed by Copytop for 340", "copytop is done, going with Blanc, 290", "Who prints the flyers?"),
         ("за бэкенд отвечает том", "том больше не ведёт бэкенд, вместо него миша", "Кто сейчас отвечает за бэкенд?"),
         ("Der Stand ist in Halle 4", "sie haben den Stand verlegt, jetzt die 11", "In welcher Halle ist unser Stand?"),
+        (  # each word of such a question has up to two index terms, of which an English fact has one
+            "The user has an appointment with the dentist Dr Vasseur on 14 October at 9:30",
+            "The secretary of Vasseur moved the user to 22 October at 11",
+            "à quelle date le dentiste ?",
+        ),
+        (
+            "The user has an appointment with the dentist Dr Vasseur on 14 October at 9:30",
+            "The secretary of Vasseur moved the user to 22 October at 11",
+            "in che data è il dentista?",
+        ),
     ],
 )
 async def test_what_replaced_a_fact_is_found_by_the_words_of_that_fact(older: str, newer: str, question: str) -> None:

@@ -88,7 +88,7 @@ from ricordo.storage.candidates import (
 )
 from ricordo.storage.protocol import by_owner
 from ricordo.storage.values import Filter
-from ricordo.text.analyzer import index_terms
+from ricordo.text.analyzer import index_terms, raw_words
 from ricordo.text.canonical import canonical
 from ricordo.text.change import (
     are_of_two_people,
@@ -111,6 +111,7 @@ from ricordo.text.dates import DATES
 from ricordo.text.dates.grammar import mentions_time
 from ricordo.text.dates.resolution import Span, coming_days, day_named_in, day_words
 from ricordo.text.headed import HEADING, are_of_two_notes
+from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relations import stated_own_names
 from ricordo.text.relatives import stated_relations, tells_another_holder
@@ -480,11 +481,12 @@ def _with_successors(
     Args:
         replaced: (text, key of the newest version) of each replaced fact.
     """
-    worths = {term: inverse_frequency(found.frequencies.get(term, 0), found.total) for term in plan.terms}
+    idf = {term: inverse_frequency(found.frequencies.get(term, 0), found.total) for term in plan.terms}
+    worths = {forms: max(map(idf.__getitem__, forms)) for forms in _forms_of_words(plan)} if replaced else {}
 
     def worth(text: str) -> float:
         held = {*index_terms(text)}
-        return sum(each for term, each in worths.items() if term in held)
+        return sum(each for forms, each in worths.items() if not forms.isdisjoint(held))
 
     put: dict[int, float] = {}
     for text, newest in replaced:
@@ -502,6 +504,14 @@ def _with_successors(
             beside = ordered[min(place, len(ordered) - 1)].score if ordered else of_old / sum(worths.values())
             ordered.insert(place, hit._replace(score=beside, moved=hit.moved + beside - hit.score))
     return ordered, put.keys()
+
+
+def _forms_of_words(plan: Plan) -> Set[frozenset[str]]:
+    """Return the index terms of each word of a question: "date" in a French one has the forms "date" and "dat"."""
+    text, terms = plan.query.text, {*plan.terms}
+    languages = languages_of(text)
+    words = {frozenset(terms.intersection(index_terms(word, languages=languages))) for word in raw_words(text)}
+    return {each for each in words if each} | {frozenset((term,)) for term in terms.difference(*words)}
 
 
 def _days_named(hits: Sequence[Ranked], known: Shortlist, plan: Plan, zone: ZoneInfo) -> dict[int, date]:
