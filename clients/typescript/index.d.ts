@@ -501,7 +501,7 @@ export interface SearchParameters {
    * measurement first.
    */
   judge?: boolean | string;
-  /** Maximum number of results, 1 to 1,000. */
+  /** Maximum number of results, 1 to 1,000. When omitted, at most 3 of the irrelevant ones at the end come. */
   limit?: number;
   /** explain the ranking. */
   trace?: boolean;

@@ -252,13 +252,17 @@ async def test_facts_about_the_user_leave_the_project_and_the_answer_names_the_p
         assert "5672" not in known and "ruff" not in known
 
 
-async def test_a_search_says_how_many_weaker_hits_it_leaves_out(tmp_path: Path) -> None:
+async def test_a_search_says_how_many_weaker_hits_it_leaves_out_and_obeys_a_limit(tmp_path: Path) -> None:
     facts = [f"{name} likes {thing}" for name in ("Anna", "Ben", "Carla") for thing in ("tea", "chess", "jazz")]
     async with connected(tmp_path / "me.db") as client:
         await client.call_tool("remember_fact", {"content": facts})
         found = await client.call_tool("search_memory", {"query": "quantum chromodynamics"})
         assert len(found.structured_content["hits"]) == 3
-        assert _text(found).endswith("6 weaker hits left out, probably not relevant.")
+        assert _text(found).endswith("6 weaker hits left out, probably not relevant. limit=9 shows all.")
+        for name in ("limit", "top_k"):
+            asked = await client.call_tool("search_memory", {"query": "quantum chromodynamics", name: 9})
+            assert len(asked.structured_content["hits"]) == 9
+            assert _text(asked).count("probably not relevant") == 9
         strict = {"query": "quantum chromodynamics", "only_relevant": True}
         nothing = _text(await client.call_tool("search_memory", strict))
         assert nothing == "Nothing relevant enough was found; 9 weaker hits without only_relevant."
@@ -637,3 +641,23 @@ async def test_what_waits_in_quarantine_is_not_told_as_remembered_and_an_unknown
             assert answer.content[0].text == "Nothing: no person or thing is known as 'Bob'."  # type: ignore[union-attr]
     assert handle in cli.process("quarantine", embedder=None).out
     assert "AcmeTravel" in cli.process("quarantine", "show", handle, embedder=None).out
+
+
+async def test_what_is_recorded_without_a_credential_or_not_at_all_is_said(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+
+        async def told(tool: str, **arguments: Any) -> str:
+            return _text(await client.call_tool(tool, arguments))
+
+        assert re.fullmatch(r"Recorded 1 message: \[id:\w{8}\]", await told("add_message", text="I met Carla"))
+        said = [{"text": "The wifi password is sesame-open-42"}, {"text": "Really?"}]
+        for text in (await told("add_message", text=said[0]["text"]), await told("add_messages", messages=said)):
+            assert "Removed before it was stored: password." in text and "remember --keep-secrets" in text
+        await client.call_tool("off_record", {})
+        for tool, arguments in (("add_message", {"text": "A secret"}), ("add_messages", {"messages": said})):
+            assert (await told(tool, **arguments)).startswith('Not stored: "')
+        assert "off the record" in await told("add_messages", messages=said)
+        await client.call_tool("on_record", {})
+        await client.call_tool("off_record", {"session": "s"})
+        mixed = await told("add_messages", messages=[{"text": "Yes"}, {"text": "No", "session": "s"}])
+        assert mixed.startswith("Recorded 1 message: [id:") and 'Not stored: "No" (off the record' in mixed

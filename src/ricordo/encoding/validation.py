@@ -122,7 +122,9 @@ def removed(given: str, stored: str) -> str:
     return ", ".join(sorted(Counter(_KIND.findall(stored)) - Counter(_KIND.findall(given))))
 
 
-KEEPING = "the owner keeps a credential on purpose with `ricordo remember --keep-secrets`, or `keep_secrets` in a call"
+KEEPING = (
+    "the owner keeps a credential on purpose with `ricordo remember --keep-secrets`; own programs, with `keep_secrets`"
+)
 
 
 def removal_notice(given: str, stored: str) -> str:

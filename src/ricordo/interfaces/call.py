@@ -7,9 +7,9 @@ import contextlib
 import inspect
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ricordo.encoding.facts import check_is_told
 from ricordo.errors import RicordoError, UnavailableError
@@ -17,6 +17,7 @@ from ricordo.interfaces.serialize import (
     FULL_ID_CHARS,
     RecentIds,
     as_text,
+    recorded_as_text,
     resolve_id,
     resolve_review_id,
     resolve_run_id,
@@ -59,6 +60,8 @@ _LONG = frozenset(
 )
 """Methods that can take minutes: they call a language model, copy the store, or go through all memories."""
 _MOST_LONG = 4
+_RECORDING = frozenset(("add", "add_many"))
+"""Methods that record messages. They return ids, also of messages that are not stored."""
 STORING = frozenset(("remember", "remember_many"))
 """Methods that store facts, which belong to the user or to a chat."""
 EVERY_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin", "erase"})
@@ -204,20 +207,27 @@ class Dispatcher:
     ) -> tuple[Any, str]:
         """Run a capability for a model, as `call` does. Returns the answer, and the answer as text.
 
-        Most of the weak hits at the end of a search are left out; the text says how many, also if `only_relevant`
-        left out all.
+        Unless `limit` is given, most of the weak hits at the end of a search are left out; the text says how many,
+        also if `only_relevant` left out all.
         """
         answer = await self.call(capability, given, caller=caller, as_tool=True, progress=progress)
+        from ricordo.interfaces.schema import check_arguments  # imports the memory
+
         if isinstance(answer, Results):
             left_out = 0
-            if not answer.hits and isinstance(given, Mapping) and given.get("only_relevant"):
-                weaker = {**given, "only_relevant": False}
+            arguments = check_arguments(capability, given, as_tool=True)
+            if not answer.hits and arguments.get("only_relevant"):
+                weaker = {**cast("Mapping[str, Any]", given), "only_relevant": False}
                 left_out = len(await self.call(capability, weaker, caller=caller, as_tool=True))
-            else:
+            elif "limit" not in arguments:
                 answer, left_out = without_tail(answer)
             return answer, results_as_text(answer, left_out=left_out)
         if not answer and capability.method in _NOTHING:
             return answer, _NOTHING[capability.method]
+        if capability.method in _RECORDING:
+            ids, given_texts = _recorded(answer, check_arguments(capability, given, as_tool=True))
+            stored = await (await self.memory(caller)).store_view.nodes(ids)
+            return answer, recorded_as_text([stored.get(id) for id in ids], given_texts)
         is_filed = caller.chat is not None and capability.method in STORING
         return answer, stored_as_text(answer) if is_filed else as_text(answer)
 
@@ -309,6 +319,13 @@ class Dispatcher:
             await (await self._opening).close()
 
 
+def _recorded(answer: str | Sequence[str], arguments: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the ids and the given texts of the messages that a call recorded."""
+    if isinstance(answer, str):
+        return [answer], [arguments["text"]]
+    return answer, [each.text for each in arguments["messages"]]
+
+
 def _is_short(given: object) -> bool:
     """Return whether an argument may be a shortened id."""
     return isinstance(given, str) and len(given) < FULL_ID_CHARS
@@ -338,7 +355,7 @@ async def _filed(given: Mapping[str, Any], memory: Memory, *, project: str, take
 
 def _origin(capability: Capability, caller: Caller) -> Origin:
     """Return the origin of a text: "conversation" for messages of the user or the agent, else the caller's own."""
-    if capability.method in ("add", "add_many") and caller.trust in ("user", "agent"):
+    if capability.method in _RECORDING and caller.trust in ("user", "agent"):
         return "conversation"
     return caller.origin
 

@@ -14,6 +14,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ricordo.clock import MIN_PART_CHARS, handle_of, shortens, with_handles
+from ricordo.encoding.facts import OFF_RECORD, REMOVED
+from ricordo.encoding.validation import removal_notice
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.model import (
     SELF,
@@ -50,6 +52,7 @@ CLOSED_WHOLE = "It is closed as a whole; if part of it still holds, remember tha
 _HELD = "quarantined"
 _MAX_CHARS = 1_500
 _NOTHING = "Nothing found."
+_NOTHING_GIVEN = "Nothing was given."
 _SCALARS = (str, int, type(None))
 
 
@@ -151,6 +154,21 @@ def stored_as_text(answer: object) -> str:
     """Return the answer of a method that stores facts, with the place of each: the user's memory, or a project."""
     facts = answer if isinstance(answer, list | tuple) else (answer,)
     return "\n".join(_node(each, place=_place(each)) if isinstance(each, Node) else _line(each) for each in facts)
+
+
+def recorded_as_text(stored: Sequence[Node | None], given: Sequence[str]) -> str:
+    """Return what became of messages: which are stored, which are not, and what was replaced in them.
+
+    Args:
+        stored: The message as stored, or None if it is not stored, for each text in `given`.
+    """
+    kept = [node for node in stored if node is not None]
+    ids = " ".join(f"[id:{handle_of(node.id)}]" for node in kept)
+    pairs = list(zip(given, stored, strict=True))
+    notices = (removal_notice(text, node.content) for text, node in pairs if node is not None)
+    lines = [f"Recorded {plural(len(kept), 'message')}: {ids}"] if kept else []
+    lines += [f"Not stored: {_quoted(text)} ({OFF_RECORD}, or {REMOVED})" for text, node in pairs if node is None]
+    return "\n".join([*lines, *dict.fromkeys(filter(None, notices))]) or _NOTHING_GIVEN
 
 
 def _place(node: Node) -> str:
@@ -260,7 +278,9 @@ def results_as_text(results: Results, *, left_out: int) -> str:
         return _results(results)
     hits = plural(left_out, "weaker hit")
     if results.hits:
-        return f"{_results(results)}\n{hits} left out, probably not relevant."
+        return (
+            f"{_results(results)}\n{hits} left out, probably not relevant. limit={len(results) + left_out} shows all."
+        )
     return f"Nothing relevant enough was found; {hits} without only_relevant."
 
 
