@@ -21,7 +21,7 @@ from ricordo import errors
 from ricordo.interfaces.catalog import CATALOG, INSTRUCTIONS, NOT_SHOWN, Capability, tools
 from ricordo.interfaces.cli.app import program
 from ricordo.interfaces.cli.options import is_common
-from ricordo.interfaces.schema import Parameter, parameters
+from ricordo.interfaces.schema import Parameter, not_offered, parameters
 from ricordo.memory import Memory
 from ricordo.rights import MOST_TRUST, RIGHTS, permission_for
 from ricordo.settings import PREFIX, Settings
@@ -233,7 +233,8 @@ def _tool(capability: Capability) -> list[str]:
 
 def _parameter(each: Parameter) -> tuple[str, str, str]:
     default = "required" if each.is_required else "" if each.default in (None, (), "") else f"`{each.default}`"
-    return f"`{each.shown}`", default, each.description
+    of_items = ", ".join(f"`{name}`" for name in each.item_fields if name not in not_offered(can_share=True))
+    return f"`{each.shown}`", default, f"{each.description} Fields: {of_items}." if of_items else each.description
 
 
 def rights_page() -> str:

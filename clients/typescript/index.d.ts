@@ -764,14 +764,14 @@ export interface RememberParameters {
   shared?: boolean;
   /** Store a credential in it as it is. Only the owner's own programs may. */
   keep_secrets?: boolean;
-  /** when it happened or was said; relative dates in the text count from this time. None: now. */
+  /** When it was said, if not now. */
   at?: string | null;
 }
 
 export type RememberResult = Node;
 
 export interface RememberManyParameters {
-  /** Each needs `content`. */
+  /** Each needs `content`; `at` is when it was said, `valid_from` since when it is true. */
   facts: Fact[];
 }
 
@@ -794,7 +794,7 @@ export interface AddParameters {
 export type AddResult = string;
 
 export interface AddManyParameters {
-  /** Each needs `text`. */
+  /** Each needs `text`; `at` is when it was said. */
   messages: Message[];
 }
 

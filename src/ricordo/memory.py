@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from ricordo import bulk, sharing, spans
 from ricordo.clock import SystemClock, from_ms, new_id
 from ricordo.consolidation import evolution, proposals, resolve, reviews
+from ricordo.decay import DAY_MS
 from ricordo.encoding import documents as documents_
 from ricordo.encoding import duplicates, entities, entity_merge, episodes, facts
 from ricordo.encoding.mentions import link_waiting
@@ -350,7 +351,7 @@ class Memory:
         """Record one message; return its id once it is durable. Adding the same id and text again stores nothing new.
 
         Args:
-            at: when it was said; now by default.
+            at: when it was said; now by default. A time to come is refused.
             id: your own id; a new one by default.
 
         Raises:
@@ -427,9 +428,24 @@ class Memory:
                 f"session: {DOCUMENT!r} is reserved for the sessions of documents", hint="use `add_document`"
             )
         return [
-            episodes.new_episode(message, scope=self._scope, now=now, instant=engine.instant, rules=rules)
+            episodes.new_episode(message, scope=self._scope, now=now, instant=partial(self._past, now), rules=rules)
             for message in messages
         ]
+
+    def _past(self, now: int, given: datetime | str, name: str) -> int:
+        """Return when something was said. A given day or time may be ahead by a day, as clocks and time zones may be.
+
+        Raises:
+            InvalidError: it is not a time, or a time to come.
+        """
+        at = self._opened.instant(given, name)
+        is_in_words = isinstance(given, str) and not any(char.isdigit() for char in given)
+        if at > now + (0 if is_in_words else DAY_MS):
+            raise InvalidError(
+                f"{name}: {given} is in the future, and nothing was said then",
+                hint=f"leave {name} out for what is said now; name the coming day in the text",
+            )
+        return at
 
     async def end_session(self, session: str) -> None:
         """Mark a conversation as finished, so that it is consolidated next. Ending it twice is allowed.

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -661,3 +662,45 @@ async def test_what_is_recorded_without_a_credential_or_not_at_all_is_said(tmp_p
         await client.call_tool("off_record", {"session": "s"})
         mixed = await told("add_messages", messages=[{"text": "Yes"}, {"text": "No", "session": "s"}])
         assert mixed.startswith("Recorded 1 message: [id:") and 'Not stored: "No" (off the record' in mixed
+
+
+async def test_a_fact_is_dated_and_a_wrong_field_of_an_item_is_told_the_right_ones(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        for tool, arguments in (
+            ("remember_fact", {"content": ["Anna likes tea", "Anna likes jazz"], "at": "2025-12-02"}),
+            ("remember_one", {"content": "Ben likes chess", "at": "2025-12-02"}),
+            ("remember_facts", {"facts": [{"content": "Carla likes tea", "at": "2025-12-02"}]}),
+        ):
+            assert "2025-12-02" in _text(await client.call_tool(tool, arguments))
+        assert len((await client.call_tool("get_timeline", {"before": "2026-01-01"})).structured_content["result"]) == 4
+
+        async def refused(tool: str, arguments: dict[str, Any]) -> str:
+            answer = await client.call_tool(tool, arguments)
+            assert answer.is_error
+            return str(answer.content[0].text)  # type: ignore[union-attr]
+
+        wrong = await refused("remember_facts", {"facts": [{"content": "Tea", "event_time": "2025-12-02"}]})
+        assert wrong.startswith("facts.0.event_time: ") and "each of facts takes content, " in wrong
+        assert ", at" in wrong and "shared" not in wrong and "keep_secrets" not in wrong
+        assert "shared" not in await refused("remember_fact", {"content": "Tea", "colour": "red"})
+        assert (await refused("remember_fact", {"content": 5})).startswith("content: ")
+
+
+async def test_nothing_was_said_in_the_future(cli: Cli) -> None:
+    soon = (datetime.now(UTC) + timedelta(hours=14)).isoformat()
+    async with connected(cli.store, profile="full") as client:
+        for at in ("2099-01-01", "demain", "tomorrow", "in 3 days"):
+            for tool, arguments in (
+                ("add_message", {"text": "Hi", "at": at}),
+                ("add_messages", {"messages": [{"text": "Hi", "at": at}]}),
+            ):
+                answer = await client.call_tool(tool, arguments)
+                assert answer.is_error and f"at: {at} is in the future" in answer.content[0].text  # type: ignore[union-attr]
+        for at in (soon, "today", "yesterday", "2025-12-02"):
+            assert _text(await client.call_tool("add_message", {"text": "Hi", "at": at})).startswith("Recorded")
+        told = {"content": "The rent is 845", "valid_from": "2099-01-01"}
+        assert not (await client.call_tool("remember_one", told)).is_error
+    assert "is in the future" in cli.process("add", "Hi", "--at", "2099-01-01", embedder=None).err
+    async with Memory.open(cli.store, embedder=None) as memory:
+        with pytest.raises(InvalidError, match="is in the future"):
+            memory.add_nowait("Hi", at=datetime.now(UTC) + timedelta(days=2))

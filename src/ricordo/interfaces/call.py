@@ -255,7 +255,7 @@ class Dispatcher:
         memory = await self.memory(caller)
         from ricordo.interfaces.schema import check_arguments, function_of  # imports the memory
 
-        arguments = check_arguments(capability, given, as_tool=as_tool)
+        arguments = check_arguments(capability, given, as_tool=as_tool, can_share=caller.can_share)
         work = function_of(capability)
         names = inspect.signature(work).parameters
         await self._complete_ids(capability.method, arguments, memory)

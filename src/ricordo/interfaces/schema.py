@@ -52,6 +52,12 @@ class Parameter:
     def is_required(self) -> bool:
         return self.default is inspect.Parameter.empty
 
+    @property
+    def item_fields(self) -> tuple[str, ...]:
+        """The fields of each item, if the value is a list of objects."""
+        model = next(iter(get_args(self.annotation)), None)
+        return tuple(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else ()
+
 
 # tools whose signature differs from the method's, because models or connectors expect that
 
@@ -92,6 +98,7 @@ async def _remember_fact(
     type: NodeType = "semantic",
     tags: Sequence[str] = (),
     expires: datetime | str | None = None,
+    at: datetime | str | None = None,
     shared: bool = False,
     origin: Origin = "agent",
     of_project: Collection[str] = (),
@@ -108,6 +115,7 @@ async def _remember_fact(
             about=about if len(texts) == 1 else _named_in(text, about),
             tags=tags,
             expires=expires,
+            at=at,
             shared=shared or text in of_project,
             origin=origin,
         )
@@ -290,9 +298,10 @@ def input_schema(capability: Capability, *, as_tool: bool, can_share: bool = Tru
         can_share: Whether the caller has a chat or space to share with. If not, `shared` is left out.
     """
     schema = tidy(argument_model(capability, as_tool=as_tool).model_json_schema())
-    if not can_share:
+    if as_tool:
         for each in (schema, *schema.get("$defs", {}).values()):
-            each.get("properties", {}).pop("shared", None)
+            for name in not_offered(can_share=can_share):
+                each.get("properties", {}).pop(name, None)
     return cast(Schema, _shorten(schema) if as_tool else schema)
 
 
@@ -333,11 +342,12 @@ def output_schema(capability: Capability) -> Schema:
     return cast(Schema, tidy(TypeAdapter(hints["return"]).json_schema(mode="serialization")))
 
 
-def check_arguments(capability: Capability, given: object, *, as_tool: bool) -> dict[str, Any]:
+def check_arguments(capability: Capability, given: object, *, as_tool: bool, can_share: bool = True) -> dict[str, Any]:
     """Check a call's arguments; return them as the method expects them: by its names, with its types.
 
     Args:
         given: The arguments, as an object or as JSON in bytes. JSON is read strictly: "5" is not a number.
+        can_share: As in `input_schema`.
 
     Raises:
         InvalidError: An argument is missing, unknown or of the wrong type; the message names it.
@@ -349,17 +359,37 @@ def check_arguments(capability: Capability, given: object, *, as_tool: bool) -> 
         else:
             values = model.model_validate(given)
     except ValidationError as error:
-        where = capability.tool if as_tool else f"/v1/{capability.method.rstrip('_')}"
-        taken = ", ".join(each.shown for each in parameters(capability, as_tool=as_tool)) or "no parameters"
-        raise InvalidError(first_problem(error), hint=f"{where} takes {taken}") from error
+        hidden = not_offered(can_share=can_share) if as_tool else frozenset()
+        raise InvalidError(
+            first_problem(error), hint=_taken(capability, error, as_tool=as_tool, hidden=hidden)
+        ) from error
     names = {each.shown: each.name for each in parameters(capability, as_tool=as_tool)}
     return {names[shown]: _plain(getattr(values, shown)) for shown in values.model_fields_set}
+
+
+def _taken(capability: Capability, error: ValidationError, *, as_tool: bool, hidden: Collection[str]) -> str:
+    """Return which parameters a call takes or, if one field of an item is wrong, which fields each item takes."""
+    where = capability.tool if as_tool else path_of(capability)
+    by_name = {each.shown: each.item_fields for each in parameters(capability, as_tool=as_tool)}
+    first, *inside = error.errors(include_url=False)[0]["loc"] or ("",)  # () if the body is not JSON
+    of_items = by_name.get(str(first), ()) if inside else ()
+    names = [name for name in of_items or by_name if name not in hidden]
+    return f"{f'each of {first}' if of_items else where} takes {', '.join(names) or 'no parameters'}"
+
+
+def not_offered(*, can_share: bool) -> frozenset[str]:
+    """Return the parameters and fields that a tool does not offer: only the owner's own programs keep secrets."""
+    return frozenset({"keep_secrets"} if can_share else {"keep_secrets", "shared"})
+
+
+_TYPE = re.compile(r"str|bool|int|float|.*\[.*")
+"""The types that pydantic names in the location of an error, if a value may have one of several."""
 
 
 def first_problem(error: ValidationError) -> str:
     """Return the first error that pydantic reports, with its location and without the caller's input."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
+    where = ".".join(str(part) for part in first["loc"] if not _TYPE.fullmatch(str(part)))
     return f"{where}: {first['msg']}" if where else str(first["msg"])
 
 
