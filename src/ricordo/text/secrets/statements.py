@@ -35,6 +35,7 @@ def _pattern(name: str) -> str:
 
 
 _OWNERS, _PREPOSITIONS, _ORDINARY = _words("owners"), _words("prepositions"), _words("ordinary")
+_ACCOUNTS = _words("accounts")
 _ORDINARY_ENDINGS = tuple(_words("ordinary_endings"))
 
 # ---- values: is this piece of text a credential, or only something in its place? Each check reads a bounded piece
@@ -161,7 +162,8 @@ class _Mention:
 
     `sign` is what precedes the value: `=` for `:` and similar, `is` for a copula, `to` for one that is also common
     elsewhere, a space for nothing. `between` is the text from the key to the sign, `lead` up to 24 characters before
-    the key. `is_bare_key`: the key word is `key`, not `api key` or similar.
+    the key. `is_bare_key`: the key word is `key`, not `api key` or similar. `is_short_key`: the key word is a short one
+    that also means something else: `pass`, `contra`.
     """
 
     value: str
@@ -170,6 +172,7 @@ class _Mention:
     between: str
     lead: str
     is_bare_key: bool
+    is_short_key: bool
     after: str
 
 
@@ -201,7 +204,7 @@ def _is_elsewhere(said: _Mention) -> bool:
 
 def _accepts_password(said: _Mention) -> bool:
     value = said.value
-    if _is_elsewhere(said):
+    if _is_elsewhere(said) or (said.is_short_key and not _is_of_account(said)):
         return False
     if is_placeholder(value) or EAST_ASIAN.search(value) or _UNITS.match(said.after):
         return False
@@ -215,6 +218,12 @@ def _accepts_password(said: _Mention) -> bool:
     if is_strong(value):
         return is_near and _mixes(said) if said.sign == " " else is_near or not value.isdigit()
     return is_near and said.sign in ("=", "is") and _is_plainly_said(said)
+
+
+def _is_of_account(said: _Mention) -> bool:
+    """Return whether a short word for a password says what it opens, and the value mixes letters with others."""
+    words = {*said.lead.split()[-1:], *said.between.split()}
+    return not _ACCOUNTS.isdisjoint(words) and is_strong(said.value) and not said.value.isdigit()
 
 
 def _is_plainly_said(said: _Mention) -> bool:
@@ -383,6 +392,7 @@ def _judge(
         between=between,
         lead=lead,
         is_bare_key=key.group() == "key" and _KEY_HEADS.search(lead) is None,
+        is_short_key=key.groupdict().get("short") is not None,
         after=lowered[start + len(value) : start + len(value) + 24],
     )
     if not family.accepts(said):
