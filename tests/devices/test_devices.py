@@ -285,7 +285,7 @@ async def test_what_both_devices_were_told_is_gone_from_both_unless_it_is_said_a
         for device in (one, other):
             assert await contents(device) == []
         assert not _left(tmp_path, b"zanzibarite")
-        await (other.remember(text) if verb == "remember" else other.add(text, at="2026-03-01"))
+        await (other.remember(text) if verb == "remember" else other.add(text, at="2026-02-11"))
         await exchange(shared, one, other)
         for device in (one, other):
             assert await contents(device) == [(text, ())]

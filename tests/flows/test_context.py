@@ -81,7 +81,7 @@ async def test_a_nod_of_the_person_a_question_names_is_left_out(memory: Any) -> 
         ("Ilja", "thank you all"),
     )
     for day, (speaker, text) in enumerate(said, 1):
-        await memory.add(text, speaker=speaker, session="picnic", at=f"2026-08-{day:02}")
+        await memory.add(text, speaker=speaker, session="picnic", at=f"2025-08-{day:02}")
     context = await memory.context("What is Ilja allergic to?")
     assert "walnuts" in context
     assert not any(nod in context for nod in ("nice", "haha", "thank"))

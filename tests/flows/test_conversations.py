@@ -36,7 +36,7 @@ async def test_an_id_with_another_text_is_refused_with_the_whole_batch(memory: A
 
 
 async def test_messages_are_ordered_by_event_time(memory: Any) -> None:
-    times = [datetime(2026, 1, day, tzinfo=UTC) for day in (3, 1, 2)]
+    times = [datetime(2025, 12, day, tzinfo=UTC) for day in (3, 1, 2)]
     for at in times:
         await memory.add(f"said on day {at.day}", session="s", at=at)
     stats = await memory.stats()

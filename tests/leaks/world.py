@@ -92,7 +92,7 @@ async def private(memory: Memory, random: Random) -> World:
             session=session,
             id=world.token(random),
             attributes={"note": world.token(random)},
-            at=f"2026-01-{number + 1:02}T10:00:00Z",
+            at=f"2025-12-{number + 1:02}T10:00:00Z",
         )
         world.ids += await ann.add_many([message])
         world.texts.append(text)
