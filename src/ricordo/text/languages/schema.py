@@ -414,7 +414,8 @@ class PlainStatements:
     """Statements clear enough to be kept without a model.
 
     Attributes:
-        unsaid: beginnings of what asks to forget something that was told, or not to remember what follows.
+        unsaid: beginnings of what asks to forget something that was told, also as an agent reports it ("the user asked
+            me to forget"), or not to remember what follows.
         answering: lasting wishes about how the assistant answers.
         task: orders to work on a text or to play a part: what follows in the message tells nothing.
         life: what people say about their lives, themselves or their relatives: diets, moves, jobs, marriages, contacts,
