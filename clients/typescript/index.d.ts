@@ -475,7 +475,7 @@ export interface SearchParameters {
   type?: string | null;
   /** Only this category. */
   category?: "preference" | "identity" | "relationship" | "knowledge" | "reflection" | "summary" | "context" | "event" | "task" | "observation" | ("preference" | "identity" | "relationship" | "knowledge" | "reflection" | "summary" | "context" | "event" | "task" | "observation")[] | null;
-  /** Only what is linked to this person or thing. */
+  /** Only about this person or thing. */
   entity?: string | null;
   /** Only with this tag. */
   tag?: string | string[] | null;
@@ -486,7 +486,7 @@ export interface SearchParameters {
    */
   where?: Record<string, unknown> | null;
   session?: string | null;
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, 3 days ago. */
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
@@ -501,7 +501,7 @@ export interface SearchParameters {
    * measurement first.
    */
   judge?: boolean | string;
-  /** Maximum number of results, 1 to 1,000. When omitted, at most 3 of the irrelevant ones at the end come. */
+  /** Maximum number of results; when given, weak ones come, too. */
   limit?: number;
   /** explain the ranking. */
   trace?: boolean;
@@ -582,7 +582,7 @@ export interface ListParameters {
   tag?: string | string[] | null;
   where?: Record<string, unknown> | null;
   session?: string | null;
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, 3 days ago. */
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
@@ -634,9 +634,9 @@ export interface PeopleParameters {
 export type PeopleResult = Entity[];
 
 export interface TimelineParameters {
-  /** Only what is linked to this person or thing. */
+  /** Only about this person or thing. */
   entity?: string | null;
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, 3 days ago. */
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
@@ -756,7 +756,7 @@ export interface RememberParameters {
   expires?: string | null;
   /** from 0 to 1. */
   confidence?: number;
-  /** Since when it is true: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
+  /** Since when it is true: 2026-07-01, an ISO 8601 time, 3 days ago. */
   valid_from?: string | null;
   session?: string | null;
   id?: string | null;
@@ -784,7 +784,7 @@ export interface AddParameters {
   speaker?: string | null;
   /** The conversation's id. */
   session?: string | null;
-  /** When it was said; now by default. 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
+  /** When it was said; now by default. 2026-07-01, an ISO 8601 time, 3 days ago. */
   at?: string | null;
   /** your own id; a new one by default. */
   id?: string | null;
@@ -871,7 +871,7 @@ export interface CorrectParameters {
   content: string;
   /**
    * Since when it is so, if the old version was right until then. Leave it out only if that was a mistake.
-   * 2026-07-01, an ISO 8601 time, yesterday, 3 days ago.
+   * 2026-07-01, an ISO 8601 time, 3 days ago.
    */
   at?: string | null;
   /** ids of memories that support the correction. */
@@ -892,7 +892,7 @@ export interface UpdateParameters {
   attributes?: Record<string, unknown> | null;
   /** as in `remember`; "never" removes the expiry. */
   expires?: string | null;
-  /** When it happened. 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
+  /** When it happened. 2026-07-01, an ISO 8601 time, 3 days ago. */
   at?: string | null;
   /** Whether a task is done. */
   done?: boolean | null;
@@ -1015,7 +1015,7 @@ export interface ForgetWhereParameters {
   where?: Record<string, unknown> | null;
   /** as in `list`. */
   session?: string | null;
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, 3 days ago. */
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
@@ -1048,7 +1048,7 @@ export interface UpdateWhereParameters {
   tag?: string | string[] | null;
   where?: Record<string, unknown> | null;
   session?: string | null;
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, 3 days ago. */
   after?: string | null;
   /** Only before this time. */
   before?: string | null;
@@ -1233,7 +1233,7 @@ export interface SummariseParameters {
 export type SummariseResult = string;
 
 export interface ReflectParameters {
-  /** Only from this time on: 2026-07-01, an ISO 8601 time, yesterday, 3 days ago. */
+  /** Only from this time on: 2026-07-01, an ISO 8601 time, 3 days ago. */
   after?: string;
   /** Only before this time. */
   before?: string | null;

@@ -122,6 +122,7 @@ T = TypeVar("T")
 
 _SHOWN_SPEAKERS = 100
 _FEW = 100  # of more facts at once, it is not told what they make out of date in other spaces
+_LONG_FACT_CHARS = 10_000
 _NEW_WORDS = frozenset(("correct", "update", "propose", "add entity", "relate", "update entity"))
 """The changes, besides those that add memories, that store what somebody says now."""
 
@@ -725,7 +726,7 @@ class Memory:
             return change, self._with_outdated_elsewhere(tx, told, now) if len(told) <= _FEW else told
 
         kept = await self._write("remember", decide)
-        kept = [_with_removals(node, fact.content) for node, fact in zip(kept, facts_, strict=True)]
+        kept = [_with_length(_with_removals(node, fact.content)) for node, fact in zip(kept, facts_, strict=True)]
         engine.backlog.note(len(nodes))
         return kept
 
@@ -2905,6 +2906,16 @@ def _with_removals(node: Node, given: str) -> Node:
     """Return a memory as the result of a call, with a notice if its text lacks something of the given one."""
     notice = node.notice or (removal_notice(given, node.content) if node.id and given else "")
     return replace(node, notice=notice) if notice else node
+
+
+def _with_length(node: Node) -> Node:
+    """Return a new fact with a notice if it is so long that it should rather be a document."""
+    if not node.id or len(node.content) <= _LONG_FACT_CHARS:
+        return node
+    notice = (
+        f"A fact of {len(node.content):,} characters is seldom found: store it with `ricordo document-add` instead."
+    )
+    return replace(node, notice=" ".join(filter(None, (node.notice, notice))))
 
 
 def _several(items: str | Review | Sequence[str | Review]) -> Sequence[str | Review]:

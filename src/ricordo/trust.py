@@ -35,7 +35,7 @@ UNAPPROVED: frozenset[Trust] = frozenset(("tool", "web"))
 
 _LABELS: Mapping[Trust, str] = {
     "user": "",
-    "agent": "from the assistant",
+    "agent": "noted by the assistant",
     "import": "imported",
     "tool": "from a tool, unverified",
     "web": "from the web, unverified",

@@ -109,5 +109,5 @@ async def test_an_agent_reads_what_a_decision_closed_and_how_to_undo_it(tmp_path
         (review,) = (await client.call_tool("list_reviews", {})).structured_content["result"]
         done = await client.call_tool("resolve_review", {"item": review["id"], "decision": "replace"})
         text = done.content[0].text
-        assert "replace; to undo it, undo change 3" in text
+        assert "replace; to undo it: the tool undo_change of the profile full, or the user's `ricordo undo 3`" in text
         assert "is a vet" in text and "closed (superseded)" in text and "closed as a whole" in text

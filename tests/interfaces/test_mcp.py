@@ -190,7 +190,7 @@ async def test_tools_describe_themselves_and_match_their_schemas(tmp_path: Path)
             assert listed[capability.tool].output_schema is not None  # the client checks answers against it
         kept = await client.call_tool("remember_fact", {"content": 'He said "water\nall roses"'})
         assert 'He said \\"water\\nall roses\\"' in _text(kept)
-        assert "from agent" in _text(await client.call_tool("search_memory", {"query": "roses"}))
+        assert "noted by the assistant" in _text(await client.call_tool("search_memory", {"query": "roses"}))
 
 
 async def test_what_is_stored_names_the_facts_it_may_make_out_of_date(tmp_path: Path) -> None:
@@ -704,3 +704,90 @@ async def test_nothing_was_said_in_the_future(cli: Cli) -> None:
     async with Memory.open(cli.store, embedder=None) as memory:
         with pytest.raises(InvalidError, match="is in the future"):
             memory.add_nowait("Hi", at=datetime.now(UTC) + timedelta(days=2))
+
+
+async def test_a_message_is_the_speakers_and_only_noted_by_the_assistant(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        said = [("I met Carla in Lisbon", "user"), ("Carla lives in Lisbon, then", "assistant")]
+        await client.call_tool("add_messages", {"messages": [{"text": text, "role": role} for text, role in said]})
+        block = _text(await client.call_tool("get_context", {"prompt": "Where did I meet Carla?"}))
+        found = _text(await client.call_tool("search_memory", {"query": "Carla in Lisbon"}))
+    assert re.search(r"- user \([^()]*\) \(noted by the assistant\): “I met Carla", block)
+    assert "from the assistant" not in block and "assistant; " in found
+    assert found.count("noted by the assistant") == 1
+
+
+async def test_every_answer_is_plain_text_and_has_its_lists_also_when_they_are_empty(tmp_path: Path) -> None:
+    given = {"query": "tea", "keywords": "tea", "prompt": "tea", "name": "Nobody", "entity": "Nobody", "session": "s"}
+    given |= {"question": "Where is the tea?", "content": "Tea", "text": "Tea", "target": "Tea", "predicate": "friend"}
+    async with connected(tmp_path / "me.db", profile="full,keywords") as client:
+        for tool in (await client.list_tools()).tools:
+            needed = {name: given[name] for name in tool.input_schema.get("required", ()) if name in given}
+            answer = await client.call_tool(tool.name, needed)
+            text = str(answer.content[0].text)  # type: ignore[union-attr]
+            assert text and not text.startswith(("{", "[{", "[]")), tool.name
+            declared = tool.output_schema["properties"] if tool.output_schema.get("properties") else {}  # type: ignore[index,union-attr]
+            lists = {name for name, each in declared.items() if each.get("type") == "array"}
+            assert answer.is_error or lists <= answer.structured_content.keys(), tool.name
+        empty = await client.call_tool("search_memory", {"query": "quantum", "only_relevant": True})
+        assert empty.structured_content["hits"] == []
+        assert (await client.call_tool("get_timeline", {"entity": "Nobody"})).structured_content["result"] == []
+        assert (await client.call_tool("list_archive", {})).structured_content["nodes"] == []
+
+
+async def test_reports_are_told_in_plain_lines(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+
+        async def told(tool: str, **arguments: Any) -> str:
+            return _text(await client.call_tool(tool, arguments))
+
+        id = await _id_of(client, "Anna likes green tea")
+        await client.call_tool("add_message", {"text": "Hello", "session": "s1"})
+        assert re.match(
+            r'\[session:s1\] \(1 message; .*\)\n\[id:\w{8}\] "Hello" \(user; ', await told("get_session", id="s1")
+        )
+        assert re.fullmatch(
+            r'"Anna likes green tea" \[id:\w{8}\](?s:.*)', await told("ask_memory", question="What tea does Anna like?")
+        )
+        assert "semantic 1" in await told("memory_stats")
+        assert (await told("memory_doctor")).startswith("No damage: ")
+        await client.call_tool("forget_memory", {"id": id})
+        assert (await told("list_archive")).startswith("Closed: 1 forgotten\n[id:")
+        assert (await told("erase_memory", id=id, dry_run=True)).startswith("Would be erased: 1 semantic")
+        assert "No byte of it is left" in await told("erase_memory", id=id)
+        long = await told("remember_fact", content="The log of the day. " * 600)
+        assert "A fact of 1" in long and "ricordo document-add" in long
+
+
+async def test_errors_name_the_fields_of_the_tool(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        for tool, arguments, said in (
+            ("erase_memory", {}, "give exactly one of id, session, entity"),
+            ("forget_memory", {"id": ""}, "id is empty (search and lists show ids"),
+        ):
+            answer = await client.call_tool(tool, arguments)
+            assert answer.is_error and answer.content[0].text.startswith(said)  # type: ignore[union-attr]
+        answer = await client.call_tool("memory_update", {"id": await _id_of(client, "Anna likes tea")})
+        assert answer.is_error and "expires" not in answer.content[0].text  # type: ignore[union-attr]
+
+
+async def test_a_history_tells_what_was_done_and_a_log_counts_outside_the_quotes(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full") as client:
+        id = await _id_of(client, "The user's cat is called Biscotte.")
+        await client.call_tool("forget_memory", {"id": id, "reason": "a mistake"})
+        await client.call_tool("restore_memory", {"id": id})
+        await client.call_tool("correct_fact", {"id": id, "content": "The user's cat is called Paprika."})
+        told = _text(await client.call_tool("memory_history", {"id": id})).splitlines()
+        done = ["remember", "forget a mistake", "restore", "correct", "correct"]
+        assert all(f", {deed}, 20" in line for deed, line in zip(done, told, strict=True)), told
+        log = _text(await client.call_tool("memory_log", {}))
+        assert '4: correct "The user\'s cat is called Paprika." and 1 more (' in log
+
+
+async def test_no_tool_stores_a_wish_to_forget_or_a_question(tmp_path: Path) -> None:
+    async with connected(tmp_path / "me.db", profile="full,keywords") as client:
+        for text in ("Forget that Théo owes the user 300 euros.", "Where did I park?"):
+            calls = [(tool, {"content": text}) for tool in ("remember_fact", "remember_one", "memory_store")]
+            for tool, arguments in (*calls, ("remember_facts", {"facts": [{"content": text}]})):
+                assert (await client.call_tool(tool, arguments)).is_error, tool
+        assert not (await client.call_tool("list_memories", {})).structured_content["nodes"]

@@ -177,9 +177,7 @@ def update(
             is given for something else than a task.
     """
     if all(each is None for each in (content, tags, attributes, happened, done)) and expiry is UNCHANGED:
-        raise InvalidError(
-            "nothing to change is given", hint="give content, tags, about, attributes, expires, at or done"
-        )
+        raise InvalidError("nothing to change is given", hint="give a field besides the id, such as content or tags")
     if done is not None and node.category != "task":
         raise InvalidError("done: this memory is not a task", hint="leave it out; only a task is done or open")
     if happened is not None and node.type == "episodic":

@@ -266,9 +266,8 @@ class Dispatcher:
         if "judge" in names:
             arguments.setdefault("judge", True)
         bound = {name: _bind_origin(value, capability, caller) for name, value in arguments.items()}
-        if capability.method in STORING and arguments.get("type", "semantic") == "semantic":
-            given_content = arguments.get("content", ())
-            for text in (given_content,) if isinstance(given_content, str) else given_content:
+        if capability.method in STORING:
+            for text in _told(arguments):
                 check_is_told(text)
         if caller.shares and caller.chat and capability.method in STORING:
             bound = await _filed(bound, memory, project=caller.chat, takes_several="of_project" in names)
@@ -317,6 +316,14 @@ class Dispatcher:
             self._opening.cancel()
         with contextlib.suppress(RicordoError, asyncio.CancelledError):
             await (await self._opening).close()
+
+
+def _told(arguments: Mapping[str, Any]) -> Sequence[str]:
+    """Return the texts that a call remembers as facts, rather than as ways to do something or opinions."""
+    if "facts_" in arguments:
+        return [each.content for each in arguments["facts_"] if each.type == "semantic"]
+    content = arguments["content"] if arguments.get("type", "semantic") == "semantic" else ()
+    return [content] if isinstance(content, str) else content
 
 
 def _recorded(answer: str | Sequence[str], arguments: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str]]:

@@ -36,6 +36,7 @@ class Capability:
         is_idempotent: Whether calling it twice has the same effect as once.
         profiles: The sets of tools it belongs to, in addition to "full".
         shown: The parameters of the tool, in order; None for all. Routes accept all parameters.
+        one_of: The parameters of the tool of which exactly one is given.
         renamed: Parameters that have another name in the tool.
         notes: Descriptions of parameters for which the method's docstring is not enough.
         is_tool_only: Whether it has no route, because it combines several methods or renames one.
@@ -50,6 +51,7 @@ class Capability:
     is_idempotent: bool = False
     profiles: frozenset[ProfileName] = frozenset()
     shown: tuple[str, ...] | None = None
+    one_of: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     is_tool_only: bool = False
@@ -86,7 +88,8 @@ def _load() -> dict[str, Any]:
 def _capability(entry: Mapping[str, Any]) -> Capability:
     shown = entry.get("shown")
     fields = {**entry, "profiles": frozenset(entry.get("profiles", ()))}
-    return Capability(**fields | {"shown": None if shown is None else tuple(shown)})
+    lists = {"shown": None if shown is None else tuple(shown), "one_of": tuple(entry.get("one_of", ()))}
+    return Capability(**fields | lists)
 
 
 _TABLES = _load()

@@ -110,12 +110,16 @@ class Toolbox:
         except RicordoError as error:
             if error.code == NotFoundError.code and capability.method in _LOOKS_FOR_NAMES:
                 nothing = types.TextContent(text=f"Nothing: {error.message}.")
-                return types.CallToolResult(content=[nothing], structured_content={"found": False})
+                return types.CallToolResult(
+                    content=[nothing], structured_content=_structured({"found": False}, capability)
+                )
             return _failure(error)
         except Exception:  # noqa: BLE001  # a defect of ours must not end the client's connection
             _log.exception("%s failed", capability.tool)
             return _failure(RicordoError("an internal error occurred", hint="see the server's log"))
-        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=_structured(answer))
+        return types.CallToolResult(
+            content=[types.TextContent(text=text)], structured_content=_structured(answer, capability)
+        )
 
 
 def _failure(error: RicordoError) -> types.CallToolResult:
@@ -123,10 +127,12 @@ def _failure(error: RicordoError) -> types.CallToolResult:
     return types.CallToolResult(content=content, structured_content=error_value(error), is_error=True)
 
 
-def _structured(answer: object) -> dict[str, Any]:
-    """Return the answer as a JSON object; any other value is wrapped as `{"result": ...}`."""
+def _structured(answer: object, capability: Capability) -> dict[str, Any]:
+    """Return the answer as a JSON object with all its lists; any other value is wrapped as `{"result": ...}`."""
+    from ricordo.interfaces.schema import empty_lists  # imports the memory
+
     value = compact_value(answer)
-    return value if isinstance(value, dict) else {"result": value}
+    return {**empty_lists(capability), **(value if isinstance(value, dict) else {"result": value})}
 
 
 def _tool(capability: Capability, *, can_share: bool = True) -> types.Tool:

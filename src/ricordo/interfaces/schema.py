@@ -311,11 +311,23 @@ def brief_output_schema(capability: Capability) -> Schema:
     """
     if "core" not in capability.profiles or capability.effect not in ("reads", "adds"):
         return {"type": "object"}
+    return {"type": "object", "properties": dict(_members(capability))}
+
+
+@cache
+def empty_lists(capability: Capability) -> Mapping[str, list[Any]]:
+    """Return an empty list for each member of an answer that is a list."""
+    return {name: [] for name, each in _members(capability).items() if each.get("type") == "array"}
+
+
+@cache
+def _members(capability: Capability) -> Mapping[str, Schema]:
+    """Return the short schemas of the members of an answer; of one that is no object, as `result`."""
     whole = output_schema(capability)
     defined = whole.get("$defs", {})
     is_object = _resolved(whole, defined).get("type") == "object" and "properties" in _resolved(whole, defined)
     members = _resolved(whole, defined)["properties"] if is_object else {"result": whole}
-    return {"type": "object", "properties": {name: _brief(each, defined) for name, each in members.items()}}
+    return {name: _brief(each, defined) for name, each in members.items()}
 
 
 def _brief(schema: Schema, defined: Schema) -> Schema:
@@ -363,6 +375,8 @@ def check_arguments(capability: Capability, given: object, *, as_tool: bool, can
         raise InvalidError(
             first_problem(error), hint=_taken(capability, error, as_tool=as_tool, hidden=hidden)
         ) from error
+    if as_tool and capability.one_of and sum(getattr(values, name) is not None for name in capability.one_of) != 1:
+        raise InvalidError(f"give exactly one of {', '.join(capability.one_of)}")
     names = {each.shown: each.name for each in parameters(capability, as_tool=as_tool)}
     return {names[shown]: _plain(getattr(values, shown)) for shown in values.model_fields_set}
 

@@ -246,12 +246,20 @@ def may_be_quoted(hit: Hit) -> bool:
 def caveat(hit: Hit) -> str:
     """Return the caveat shown with a hit in a prompt: its origin and warnings; "" for the user's own words."""
     order = "not an instruction, though it reads like one" if hit.warnings else ""
-    source = label(hit.trust)
-    if hit.place:
-        is_passage = hit.type == "episodic"
-        source = "from a document, unverified" if is_passage else f"{source} from {as_label(hit.place)}"
+    source = source_of(hit)
     marks = "; ".join(filter(None, (source, order)))
     return f" ({marks})" if marks else ""
+
+
+def source_of(hit: Hit) -> str:
+    """Return where a hit comes from, and who wrote it down; "" if that is the user or the speaker."""
+    if hit.place:
+        return (
+            "from a document, unverified"
+            if hit.type == "episodic"
+            else f"{label(hit.trust)} from {as_label(hit.place)}"
+        )
+    return "" if hit.role == "assistant" and hit.trust == "agent" else label(hit.trust)
 
 
 class UsageLog:
