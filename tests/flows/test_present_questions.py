@@ -428,3 +428,14 @@ async def test_the_rent_that_went_up_is_ones_own(memory: Any) -> None:
     await memory.remember("My rent is 780 euros")
     told = await memory.remember("The rent went up to 845 euros")
     assert [each.content for each in told.outdates] == ["My rent is 780 euros"]
+
+
+@pytest.mark.parametrize(
+    "question", ["What do I do for a living?", "What does the user do for a living?", "How do I make a living?"]
+)
+async def test_an_idiom_for_work_asks_for_the_work(question: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for told in ("I live in Leeds with my boyfriend", "The living room needs paint"):
+            await memory.remember(told)
+        work = await memory.remember("I work as a nurse")
+        assert (await memory.search(question)).ids[0] == work.id

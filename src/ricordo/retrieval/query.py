@@ -31,7 +31,7 @@ from ricordo.text.analyzer import (
     question_terms,
 )
 from ricordo.text.canonical import means_owner
-from ricordo.text.change import denies, states_asked, topics
+from ricordo.text.change import denies, in_full, states_asked, topics
 from ricordo.text.dates import Interval, find_interval, parse_instant
 from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
 from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
@@ -111,7 +111,7 @@ def query_of(request: Request, *, now: int, zone: ZoneInfo) -> Query:
     is_of_session = request.type is None and session is not None
     return Query(
         # Incomplete characters are accepted. Recalled text in a prompt is not part of the question.
-        text=without_recalled(request.text.encode("utf-8", "replace").decode(), " "),
+        text=in_full(without_recalled(request.text.encode("utf-8", "replace").decode(), " ")),
         filter=Filter(
             types=() if request.type in _SHELVES else (request.type,),  # type: ignore[arg-type]  # checked above
             shelves=_SHELVES.get("any" if is_of_session else request.type, (KNOWLEDGE,)),
