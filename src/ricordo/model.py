@@ -961,7 +961,8 @@ class Hit:
         warnings: signs that it is an instruction, if it does not come from the user.
         place: its place in a document or an imported note, such as "handbook.pdf, page 12"; "" if it is from neither.
         space: the chat or shared space that contains it; "" for the owner's own memory.
-        writer: who wrote a memory of a chat or space: who corrected it last, its speaker, or who recorded it.
+        writer: who wrote a memory of a chat or space: who recorded a message; who corrected a fact last, else its
+            speaker or who wrote in their name, else who recorded it.
         is_relevant: whether it is above the relevance floor; None if the search did not decide.
         doubted_by: the newer facts that may make it, or what was learnt from it, outdated, latest first.
         notice: of a memory of an earlier time, why and since when it is closed: "forgotten since 2026-03-01"; of a

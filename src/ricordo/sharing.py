@@ -15,6 +15,7 @@ from ricordo.storage.authors import authors
 from ricordo.storage.membership import check_change
 from ricordo.text.analyzer import raw_words
 from ricordo.text.names import same_name_key
+from ricordo.text.reported import reporter
 
 ROLES: tuple[MemberRole, ...] = ("reader", "writer", "keeper")
 
@@ -94,11 +95,13 @@ def with_member(
 
 
 def writer_of(snapshot: Snapshot, node: Node) -> str | None:
-    """Return who wrote a memory of a chat: its speaker or else the owner who recorded it; None in an owner's memory."""
+    """Return who wrote a memory of a chat: its speaker, or who wrote in their name, or else the owner who recorded it;
+    None in an owner's memory.
+    """
     if not node.chat:
         return None
     if node.speaker:
-        return node.speaker
+        return reporter(node.speaker) or node.speaker
     author = authors(snapshot, [node.key]).get(node.key)
     return author.name.removesuffix(BY_AGENT) or None if author else None
 

@@ -122,6 +122,44 @@ async def test_named_speakers_tools_and_an_owner_called_me_are_as_given(memory: 
     assert own.speaker is None
 
 
+@pytest.mark.parametrize("is_space", [True, False])
+async def test_what_a_member_writes_in_the_name_of_another_is_not_said_by_them(memory: Any, is_space: bool) -> None:
+    if is_space:
+        await memory.scoped(Scope(owner="anya")).create_space(TEAM)
+        for member in ("dima", "boris"):
+            await memory.scoped(Scope(owner="anya")).set_member(TEAM, member, "writer")
+    anya, dima, boris = (of(memory, owner) for owner in ("anya", "dima", "boris"))
+    await memory.scoped(Scope(owner="anya")).remember("I live in Rome")
+    await anya.remember("I am allergic to nuts", shared=True)
+    await dima.add("I am allergic to penicillin", speaker="anya", session="s")
+    await dima.add("My sister is Clara.", speaker="Аня, as boris wrote", session="s")
+    await dima.add("I am fond of tea", speaker="Dora", session="s")
+    await dima.add("I am fond of coffee", speaker="Dima", session="s")
+    await dima.end_session("s")
+    messages = {turn.content: turn.speaker for turn in (await anya.session("s")).turns}
+    assert messages == {
+        "I am allergic to penicillin": "anya, as dima wrote",
+        "My sister is Clara.": "Аня, as dima wrote",
+        "I am fond of tea": "Dora",
+        "I am fond of coffee": "Dima",
+    }
+    found = (await anya.search("penicillin, tea", type="episodic")).hits
+    assert {(hit.content, hit.writer) for hit in found} >= {("I am fond of tea", "dima")}
+    await dima.consolidate()
+    for reader in (anya, boris):
+        told = await reader.context("Which antibiotic am I allergic to, or anya, penicillin?")
+        assert "I am allergic to penicillin (said by anya, as dima wrote)" in told
+        (hit,) = [each for each in (await reader.search("penicillin")).hits if "penicillin" in each.content]
+        assert (hit.speaker, hit.writer, hit.about) == ("anya, as dima wrote", "dima", ())
+    assert "penicillin" not in json_text(await anya.entity("me"))
+    assert [fact.content for fact in (await boris.entity("anya")).facts] == ["I am allergic to nuts"]
+    assert "wrote" not in json_text(await boris.people())
+    with pytest.raises(DeniedError, match="dima wrote this"):
+        await anya.update(hit.id, shared=False)
+    await anya.erase(id=hit.id)
+    assert (await anya.remember("I am allergic to penicillin", shared=True)).id  # it was not Anya's that was erased
+
+
 async def test_a_context_tells_who_noted_a_fact_that_names_nobody(memory: Any) -> None:
     await of(memory, "ann").remember("allergic to nuts", shared=True)
     assert "allergic to nuts (noted by ann)" in await of(memory, "ben").context("Who is allergic to nuts?")
@@ -263,7 +301,7 @@ async def test_a_hit_names_who_wrote_what_is_shared(memory: Any) -> None:
         assert writers == {
             "The staging server is db-7": "ann",
             "The staging server runs Debian": "cem",
-            "The staging server is slow": "Dora",
+            "The staging server is slow": "ann",  # who wrote what Dora said
         }
         assert all(hit.writer == "" for hit in found if "bores" in hit.content)
 

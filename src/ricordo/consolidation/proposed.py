@@ -17,6 +17,7 @@ from ricordo.text.analyzer import says_we
 from ricordo.text.categories import infer_category
 from ricordo.text.change import topics
 from ricordo.text.entity_recognition import entities_named
+from ricordo.text.reported import reporter
 from ricordo.text.sentences import without_jokes
 from ricordo.text.statement import subject_of
 from ricordo.text.work import WorkStatement, statements_of_work
@@ -160,7 +161,7 @@ def propose(page: Page) -> Proposal:
                 text=said.text,
                 kind=_KINDS[said.kind],
                 category=_CATEGORIES.get(said.kind, infer_category(said.text)),
-                about=[node.speaker] if node.speaker and _is_of_speaker(said.text) else [],
+                about=_speakers(node, said.text),
                 slot="",
                 evidence=[handle],
                 said=True,
@@ -181,7 +182,7 @@ def _update(node: Node, text: str, handle: str) -> ProposedUpdate:
         text=text,
         kind="fact",
         category=infer_category(text),
-        about=[node.speaker] if node.speaker and _is_of_speaker(text) else [],
+        about=_speakers(node, text),
         slot="",
         evidence=[handle],
         said=True,
@@ -189,9 +190,12 @@ def _update(node: Node, text: str, handle: str) -> ProposedUpdate:
     )
 
 
-def _is_of_speaker(text: str) -> bool:
-    """Return whether a statement is about its speaker, alone or with others: "We live here", "On habite ici"."""
-    return topics(text).names_speaker or subject_of(text) == () or says_we(text)
+def _speakers(node: Node, text: str) -> list[str]:
+    """Return the speaker of a message, if they state something of themselves, alone or with others: "We live here", "On
+    habite ici". What somebody wrote in another member's name tells nothing of that member.
+    """
+    is_theirs = topics(text).names_speaker or subject_of(text) == () or says_we(text)
+    return [node.speaker] if node.speaker and is_theirs and not reporter(node.speaker) else []
 
 
 def _is_one(one: str, other: str) -> bool:

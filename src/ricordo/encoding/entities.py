@@ -63,6 +63,7 @@ from ricordo.text.relations import (
 )
 from ricordo.text.relative_names import names_instead
 from ricordo.text.relatives import Stated, may_be_a_friend, stated_relations, takes_over
+from ricordo.text.reported import reporter
 from ricordo.text.sentences import content_words, in_first_person
 
 SAME = "same as"
@@ -619,13 +620,13 @@ class EntityResolver:
         """
         is_own = bool(node.chat and node.speaker) and is_of_one_member(node.content)
         is_own = is_own and topics(in_first_person(node.content)).names_speaker  # "Dad hates carp" is about Dad
-        own = self.named_clearly(node.speaker or "") if is_own else None
+        own = self.named_clearly(node.speaker or "") if is_own and not reporter(node.speaker) else None
         heard = self.learn_relations(node, owner=self._scope.owner)
         if node.origin in _NAMING:
             self.name_all([node.content])
         self.learn_aliases(node)
-        if node.about:
-            return [(name, self.named(name)) for name in node.about]
+        if about := [name for name in node.about if not reporter(name)]:
+            return [(name, self.named(name)) for name in about]
         if heard:
             return [(entity.name, entity) for entity in heard]
         if own is not None:
@@ -656,7 +657,7 @@ def _is_noted(node: Node) -> bool:
 
 def _is_persons_name(speaker: str) -> bool:
     """Return whether a speaker is a person's name, and not an account, a number or a role."""
-    if len(speaker) > _MAX_SPEAKER_CHARS or _NO_NAME.search(speaker) or not name_key(speaker):
+    if len(speaker) > _MAX_SPEAKER_CHARS or _NO_NAME.search(speaker) or not name_key(speaker) or reporter(speaker):
         return False
     is_mixed = any(word.islower() for word in speaker.split()) and not speaker.islower()
     is_part = speaker.casefold() in self_words() or speaker.casefold() in _ROLES
@@ -864,7 +865,7 @@ def add_entities(
     added: list[Node] = []
     names: list[tuple[str, str, str]] = []
     for node in change.add:
-        found = [(name, entity) for name in node.about if (entity := people.named_clearly(name))]
+        found = [(name, entity) for name in node.about if not reporter(name) and (entity := people.named_clearly(name))]
         names += [(node.id, entity.id, folded_name(name)) for name, entity in found]
         added.append(replace(node, about=tuple(dict.fromkeys(entity.name for _, entity in found))))
     return people.extend(with_subjects(replace(change, add=tuple(added)), names))
@@ -974,7 +975,7 @@ def _speaker(people: EntityResolver, snapshot: Snapshot, scope: Scope, evidence:
     nodes = [snapshot.nodes.get(scope, each) for each in evidence]
     names = {node.speaker if is_persons_word(node.role, node.origin) else None for node in nodes if node is not None}
     name = names.pop() if len(names) == 1 else None
-    return None if name is None else people.named_clearly(name)
+    return None if name is None or reporter(name) else people.named_clearly(name)
 
 
 def _are_said(snapshot: Snapshot, scope: Scope, evidence: Sequence[str], *, by_owner: bool) -> bool:

@@ -21,13 +21,17 @@ from ricordo.encoding.validation import (
     stored_id,
 )
 from ricordo.errors import ConflictError, NotFoundError
-from ricordo.model import Change, Message, Node, Origin, Pause, Role, Scope
+from ricordo.model import BY_AGENT, Change, Message, Node, Origin, Pause, Role, Scope
 from ricordo.storage import Snapshot
 from ricordo.text.relations import self_words
+from ricordo.text.reported import reported
 from ricordo.trust import UNAPPROVED, capped, trust_of
 
 Instant = Callable[[datetime | str, str], int]
 """Parses a time given by the caller: (value, name of the parameter) to Unix milliseconds, UTC."""
+
+_LATEST = 500
+"""How many of the latest changes in a chat without members tell who writes to it."""
 
 _ROLES: frozenset[str] = frozenset(get_args(Role))
 _ORIGINS: frozenset[str] = frozenset(get_args(Origin))
@@ -97,6 +101,7 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
     Raises:
         ConflictError: an id already belongs to another text.
     """
+    episodes = _with_writers(snapshot, episodes, scope)
     ids = [node.id for node in episodes if node.id in claimed] if claimed else []
     known = snapshot.nodes.known_ids(ids) if ids else {}
     pauses = pauses_of(snapshot, scope) if episodes else []
@@ -120,6 +125,26 @@ def ingest(snapshot: Snapshot, episodes: Sequence[Node], *, claimed: Collection[
     )
     cut = {node.id: each.heard for node, each in zip(change.add, seen, strict=True) if each.heard != node.content}
     return with_people(snapshot, change, scope=scope, heard=cut)
+
+
+def _with_writers(snapshot: Snapshot, episodes: Sequence[Node], scope: Scope) -> Sequence[Node]:
+    """Return messages with the writer named where the speaker is another of those who write to the chat."""
+    named = {node.chat for node in episodes if node.chat and node.speaker not in (None, scope.who)} if scope.who else ()
+    members = {chat: _writers(snapshot, chat) for chat in named}
+    return [
+        replace(node, speaker=reported(node.speaker, writer=scope.who, members=members[node.chat]))
+        if node.speaker and node.chat in members
+        else node
+        for node in episodes
+    ]
+
+
+def _writers(snapshot: Snapshot, chat: str) -> Collection[str]:
+    """Return the present and former members of a space or, in a chat without any, who made its latest changes."""
+    if members := snapshot.members.of(chat):
+        return [each.owner for each in members]
+    commits = snapshot.history.commits(Scope(owner="", chat=chat), before=None, most=_LATEST)
+    return {each.actor.removesuffix(BY_AGENT) for each in commits}
 
 
 def check_same(

@@ -54,6 +54,7 @@ from ricordo.text.dates import with_dates
 from ricordo.text.filing import place_label
 from ricordo.text.names import relation_told
 from ricordo.text.prompt_text import as_label, safe_text
+from ricordo.text.reported import reporter
 from ricordo.text.sentences import has_parts, plural
 from ricordo.text.tasks import ending_of_task
 
@@ -219,7 +220,7 @@ def _about(item: Node | Hit) -> str:
     place = item.space if isinstance(item, Hit) else item.chat
     is_said = bool(place and item.speaker) and item.type != "episodic" and item.speaker not in item.about
     writer = item.writer if isinstance(item, Hit) and item.speaker and item.type != "episodic" else ""
-    corrected = f"corrected by {as_label(writer)}" if writer not in ("", item.speaker) else ""
+    corrected = f"corrected by {as_label(writer)}" if writer not in ("", item.speaker, reporter(item.speaker)) else ""
     return _notes(about, f"said by {as_label(item.speaker or '')}" if is_said else "", corrected)
 
 

@@ -36,6 +36,7 @@ from ricordo.text.analyzer import QUESTION_MARKS, question_terms, raw_words
 from ricordo.text.dates import format_times
 from ricordo.text.names import folded_name
 from ricordo.text.prompt_text import BEGIN, END, NOTE, as_label, reasons, safe_line
+from ricordo.text.reported import reporter
 from ricordo.text.token_estimate import estimated_tokens
 
 SECTIONS: Mapping[ContextName, tuple[str, float]] = {
@@ -157,7 +158,7 @@ def fact_line(hit: Hit, *, before: str | None, reader: str) -> ContextLine:
         whose.append(f"said by {as_label(hit.speaker)}")
     elif hit.space and hit.writer not in ("", reader) and not hit.speaker and not hit.about:  # "off sick today"
         whose.append(f"noted by {as_label(hit.writer)}")
-    if hit.speaker and hit.writer not in ("", hit.speaker) and hit.type != "episodic":
+    if hit.speaker and hit.writer not in ("", hit.speaker, reporter(hit.speaker)) and hit.type != "episodic":
         whose.append(f"corrected by {as_label(hit.writer)}")
     about = f" ({', '.join(whose)})" if whose else ""
     former = f" (before: “{safe_line(before)}”)" if before else ""

@@ -21,6 +21,7 @@ from ricordo.text.dates import format_times, with_dates
 from ricordo.text.names import same_name_key
 from ricordo.text.passages import passages_of
 from ricordo.text.prompt_text import as_label, cited, orders_in
+from ricordo.text.reported import reporter
 from ricordo.text.sentences import sentences
 from ricordo.text.tasks import ending_of_task
 from ricordo.trust import is_untrusted, label, trust_of
@@ -219,10 +220,14 @@ def writers(snapshot: Snapshot, nodes: Iterable[Node]) -> dict[int, Author]:
 
 
 def _writer(node: Node, author: Author | None) -> str:
-    """Return who wrote a memory of a chat: the owner who corrected a fact, else its speaker, else who recorded it."""
+    """Return who wrote a memory of a chat. Of a message: who recorded it. Of a fact: who corrected it, else its speaker
+    or who wrote in their name, else who recorded it; "" if it has no speaker and was learnt in the background.
+    """
     recorded = author.name.removesuffix(BY_AGENT) if author else ""
-    is_corrected = author is not None and author.is_corrector and node.type != "episodic"
-    return recorded if is_corrected else node.speaker or recorded
+    recorded = "" if recorded == node.chat else recorded
+    is_recorders = node.type == "episodic" or (author is not None and author.is_corrector)
+    said_by = reporter(node.speaker) or node.speaker or recorded
+    return (recorded or said_by) if is_recorders else said_by
 
 
 def as_own(hit: Hit, owner: str) -> Hit:

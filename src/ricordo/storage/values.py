@@ -17,6 +17,7 @@ from ricordo.text.change import denies
 from ricordo.text.languages import languages_of
 from ricordo.text.names import Likeness
 from ricordo.text.relations import is_persons_word
+from ricordo.text.reported import reporter
 from ricordo.text.sentences import Sentence, sentences
 
 if TYPE_CHECKING:
@@ -621,8 +622,11 @@ def _voices(speaker: str | None, *, owner: str) -> tuple[str, ...]:
 
 
 def voices_of_name(name: str) -> tuple[str, ...]:
-    """Return the words of a name, in which letter case makes no difference."""
-    return tuple(dict.fromkeys(name_key(name).split()))
+    """Return the words of a name, in which letter case makes no difference. Who wrote in a member's name is one voice,
+    so that what they made the member say is not withheld from that member.
+    """
+    said = name_key(name)
+    return (said,) if reporter(name) else tuple(dict.fromkeys(said.split()))
 
 
 def voices_in(image: Mapping[str, Any]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from ricordo.clock import handle_of
 from ricordo.errors import InvalidError
 from ricordo.interfaces.page.visit import Visit, link
 from ricordo.model import BY_AGENT, Archive, Explanation, Node, Version
+from ricordo.text.reported import reporter
 from ricordo.trust import trust_of
 
 _WORDS = re.compile(r"[^\W_]+")
@@ -50,7 +51,7 @@ def _writer(node: Node, own: list[Version]) -> str:
     """Return who wrote a memory of a chat or space; "" for one's own memory."""
     first = own[0].commit if own else None
     authors = () if first is None else first.proposed_by or (first.actor,)
-    return (node.speaker or "".join(authors[:1]).removesuffix(BY_AGENT)) if node.chat else ""
+    return (reporter(node.speaker) or node.speaker or "".join(authors[:1]).removesuffix(BY_AGENT)) if node.chat else ""
 
 
 def _steps(versions: tuple[Version, ...]) -> list[tuple[Version, str | None]]:
