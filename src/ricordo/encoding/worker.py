@@ -10,12 +10,13 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from ricordo.encoding.mentions import Linker, count_unlinked
 from ricordo.errors import RicordoError, UnavailableError
-from ricordo.models.embedding import embed_passages
+from ricordo.models.embedding import Embedded, embed_passages, joined
 from ricordo.ports import Embedder
 from ricordo.storage import Snapshot, Store
 from ricordo.storage.leases import LeaseHolder
@@ -31,6 +32,7 @@ _POLL_S = (0.1, 1.0)  # pause between looks for other processes' writes: soon af
 _GATHER_S = 0.05  # how long to wait for further writes, to handle them together
 _RETRY_S = 60.0  # pause before a text whose embedding failed is tried again
 _BACK_OFF_S = (0.1, 30.0)  # pause after a failure, doubled each time: the first and the longest
+_STEP_CHARS = 16_000  # of the texts embedded in one step: about a second of work for the default embedder
 
 
 @dataclass(slots=True)
@@ -47,6 +49,23 @@ class _Cursor:
     failed: bool = False
     is_behind: bool = False
     started: float = 0.0
+    tried: set[int] = field(default_factory=set)
+    """The nodes after `after` whose embedding failed, until it is tried again."""
+
+
+@dataclass(slots=True)
+class _Slices:
+    """A text too long for one step: its passages, and what the embedder made of the first of them."""
+
+    row: Unembedded
+    texts: list[str]
+    made: list[Embedded] = field(default_factory=list)
+
+    def next(self) -> list[str]:
+        """Return the passages for the next step, at least one."""
+        begun = len(self.made)
+        sizes = accumulate(len(text) for text in self.texts[begun:])
+        return self.texts[begun : begun + max(1, sum(size <= _STEP_CHARS // 2 for size in sizes))]
 
 
 class BackgroundWorker:
@@ -60,6 +79,7 @@ class BackgroundWorker:
         self._linker = Linker(store)
         self._lease = LeaseHolder(store, LEASE, lease_ms=_LEASE_MS)
         self._cursor: _Cursor | None = None
+        self._slices: _Slices | None = None
         self._closing = False
         self._wake = asyncio.Event()
         self._urgent = asyncio.Event()
@@ -103,7 +123,8 @@ class BackgroundWorker:
         return self.fresh == 0 and self._idle.is_set()
 
     async def caught_up(self, timeout_s: float, *, most: int) -> tuple[int, bool]:
-        """Wait until every memory stored by now has its vector and its links, including those of other processes.
+        """Wait until each memory stored by now has its vector and its links, including those of other processes; not
+        for the vector of a text that takes several steps.
 
         Args:
             most: do not wait if more vectors or links than this are missing, as after a bulk import.
@@ -115,7 +136,8 @@ class BackgroundWorker:
         if self._closing or max(len(lacking), unlinked) > most or not (lacking or unlinked):
             return len(lacking), unlinked > 0
         keys, deadline = {row.key for row in lacking}, time.monotonic() + timeout_s
-        while (keys or unlinked) and not self._closing:
+        slow = {row.key for row in lacking if _is_long(row)}
+        while (keys - slow or unlinked) and not self._closing:
             left_s = deadline - time.monotonic()
             if left_s <= 0 or self._failures:
                 break
@@ -162,6 +184,7 @@ class BackgroundWorker:
         await self._store.derive(lambda _: None)  # runs after all writes that are already queued
         if self._cursor is not None and self._cursor.failed:
             self._cursor.after, self._cursor.failed = 0, False  # the caller wants another try now
+            self._cursor.tried.clear()
         self._retry.set()
         while not self._closing:
             self._begin()
@@ -291,7 +314,9 @@ class BackgroundWorker:
         return await self._linker.step()
 
     async def _embed(self) -> bool:
-        """Embed one batch of nodes that lack a vector."""
+        """Embed the shortest of the next nodes that lack a vector, and a slice of the first that is too long for one
+        step: a long text holds up neither others nor `close`, and is given up once it is forgotten.
+        """
         if self._embedder is None or self._model is None:
             return False
         rows = await self._store.read(lambda tx: self._lacking(tx, self._batch))
@@ -300,10 +325,22 @@ class BackgroundWorker:
             return False
         cursor.is_behind = bool(rows)
         if not rows:
+            self._slices = None
             await self._note_progress()
             return False
         model = self._model
-        made = await embed_passages(self._embedder, [_embedded_texts(row.content, row.speaker) for row in rows])
+        waiting = [row for row in rows if row.key not in cursor.tried]
+        chosen = _shortest(waiting)
+        part = self._next_slice(waiting)
+        texts = [_embedded_texts(row.content, row.speaker) for row in chosen]
+        made = await embed_passages(self._embedder, [*texts, *([each] for each in part)])
+        done = list(zip(chosen, made, strict=False))
+        if self._slices is not None:
+            self._slices.made += made[len(chosen) :]
+            has_failed = any(each.vector is None for each in made[len(chosen) :])
+            if has_failed or len(self._slices.made) == len(self._slices.texts):
+                done.append((self._slices.row, joined(self._slices.made)))
+                self._slices = None
         found = [
             NewVectors(
                 key=row.key,
@@ -313,16 +350,29 @@ class BackgroundWorker:
                 pieces=new.pieces,
                 words=new.words,
             )
-            for row, new in zip(rows, made, strict=True)
+            for row, new in sorted(done, key=lambda each: each[0].key)
             if new.vector is not None
         ]
         left = await self._store.derive(lambda tx: tx.vectors.put(model.key, model.dimension, found))
-        cursor.after = rows[-1].key if left is None else left - 1
-        if len(found) < len(rows):
+        if len(found) < len(done):
             cursor.failed, cursor.started = True, time.monotonic()
+        ready = {row.key for row, _ in done}
+        open_ = [row.key for row in waiting if row.key not in ready] + ([] if left is None else [left])
+        cursor.after = min(open_) - 1 if open_ else rows[-1].key
+        cursor.tried |= ready - {each.key for each in found}
+        cursor.tried = {key for key in cursor.tried if key > cursor.after}
         while await self._store.derive(lambda tx: tx.vectors.compact()):
             pass
         return True
+
+    def _next_slice(self, waiting: Sequence[Unembedded]) -> list[str]:
+        """Return the next passages of the first text that is too long for one step; [] if there is none."""
+        first = next((row for row in waiting if _is_long(row)), None)
+        if first is None:
+            self._slices = None
+        elif self._slices is None or self._slices.row != first:
+            self._slices = _Slices(first, _embedded_texts(first.content, first.speaker))
+        return [] if self._slices is None else self._slices.next()
 
     async def _centre(self) -> bool:
         """Update the mean vectors that ranking subtracts, as the store grows."""
@@ -345,7 +395,12 @@ class BackgroundWorker:
             return []
         self._rewind(snapshot)
         assert self._cursor is not None
-        return snapshot.vectors.lacking(self._key, after=self._cursor.after, most=most)
+        found = snapshot.vectors.lacking(self._key, after=self._cursor.after, most=most)
+        page = found
+        while len(page) == most > 1 and all(map(_is_long, page)):  # short texts wait behind these
+            page = snapshot.vectors.lacking(self._key, after=page[-1].key, most=most)
+            found += [row for row in page if not _is_long(row)]
+        return found
 
     @property
     def _has_failed(self) -> bool:
@@ -365,6 +420,8 @@ class BackgroundWorker:
         if self._cursor is None or self._cursor.generation != now.generation:
             self._cursor = now
         cursor = self._cursor
+        if cursor.failed and not now.failed:
+            cursor.tried.clear()
         cursor.after, cursor.failed, cursor.removals = now.after, now.failed, now.removals
 
     def _start(self, snapshot: Snapshot) -> _Cursor:
@@ -404,6 +461,17 @@ class BackgroundWorker:
                 return True
             _log.info("the store now searches with the vectors of %s", mine.name)
         return await self._store.derive(lambda tx: tx.models.drop_retired())
+
+
+def _is_long(row: Unembedded) -> bool:
+    return len(row.content) > _STEP_CHARS
+
+
+def _shortest(rows: Sequence[Unembedded]) -> list[Unembedded]:
+    """Return the shortest of some rows, as many as fit into one step; none that is too long for it."""
+    ordered = sorted(rows, key=lambda row: len(row.content))
+    sizes = accumulate(len(row.content) for row in ordered)
+    return [row for row, size in zip(ordered, sizes, strict=True) if size <= _STEP_CHARS]
 
 
 def _embedded_texts(content: str, speaker: str | None) -> list[str]:

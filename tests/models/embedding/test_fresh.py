@@ -88,3 +88,66 @@ async def test_what_the_first_question_learns_of_chance_is_not_taken_from_the_ti
         results = await memory.search("who is allergic to peanuts?", only_relevant=True)
         assert results.degraded == ()
         assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
+
+
+class Steady(LoadedLate):
+    """An embedder that takes 10 ms for a text, and notes which ones it is given."""
+
+    def __init__(self) -> None:
+        self.given = []
+        self.begun = asyncio.Event()
+
+    async def embed_batch(self, texts, *, kind="passage"):
+        if kind == "passage":
+            self.given += texts
+            self.begun.set()
+        await asyncio.sleep(0.01 * len(texts))
+        return [np.array([1.0, 0.1], np.float32) for _ in texts]
+
+
+LONG = " ".join(f"word{number}" for number in range(20_000))
+SETTINGS = Settings(durability="process", fresh_wait_ms=5_000)
+
+
+async def test_short_texts_do_not_wait_for_a_long_one_and_closing_neither(tmp_path):
+    path, embedder = tmp_path / "me.db", Steady()
+    async with Memory.open(path, embedder=embedder, settings=SETTINGS) as memory:
+        await memory.remember(LONG)
+        await embedder.begun.wait()
+        await memory.remember("The coffee machine is repaired by Stepan")
+        started = asyncio.get_running_loop().time()
+        found = await memory.search("Stepan")
+        assert asyncio.get_running_loop().time() - started < 1 and "1 " in "".join(found.degraded)
+        assert (await memory.stats()).embedding_missing == 1
+    assert len(embedder.given) < 100
+    async with Memory.open(path, embedder=embedder, settings=SETTINGS) as memory:
+        await memory.settle()
+        assert (await memory.stats()).embedding_missing == 0
+        assert len(embedder.given) > 200
+
+
+async def test_a_long_text_that_is_forgotten_is_not_embedded_to_its_end():
+    embedder = Steady()
+    async with Memory.open(":memory:", embedder=embedder, settings=SETTINGS) as memory:
+        kept = await memory.remember(LONG)
+        await embedder.begun.wait()
+        await memory.forget(kept.id)
+        await memory.settle()
+        assert len(embedder.given) < 100
+
+
+async def test_a_long_text_whose_embedding_fails_holds_up_no_other():
+    class Failing(Steady):
+        async def embed_batch(self, texts, *, kind="passage"):
+            await super().embed_batch(texts, kind=kind)
+            if any("word7 " in text for text in texts):
+                raise ValueError("no vector")
+            return [np.array([1.0, 0.1], np.float32) for _ in texts]
+
+    embedder = Failing()
+    async with Memory.open(":memory:", embedder=embedder, settings=SETTINGS) as memory:
+        await memory.remember(LONG)
+        for number in range(100):
+            await memory.add(f"The coffee machine number {number} is repaired by Stepan")
+        await memory.settle()
+        assert (await memory.stats()).embedding_missing == 1

@@ -178,11 +178,14 @@ async def embed_passages(embedder: Embedder, texts: Sequence[Sequence[str]]) -> 
     found, at = [], 0
     for text in texts:
         parts, at = made[at : at + len(text)], at + len(text)
-        found.append(parts[0] if len(parts) == 1 else _joined(parts))
+        found.append(joined(parts))
     return found
 
 
-def _joined(parts: Sequence[Embedded]) -> Embedded:
+def joined(parts: Sequence[Embedded]) -> Embedded:
+    """Return what a text is embedded as, from its passages; its vector is None if a passage failed."""
+    if len(parts) == 1:
+        return parts[0]
     import numpy as np
 
     vectors = [each.vector for each in parts if each.vector is not None]
