@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -466,6 +467,22 @@ def test_a_client_is_answered_soon_and_standard_output_holds_nothing_else(tmp_pa
         process.stdin.close()
         assert process.stdout.read() == b""
         assert process.wait(timeout=120) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_while_the_client_says_nothing(tmp_path: Path, number: int) -> None:
+    program = _program(tmp_path / "me.db")
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    with subprocess.Popen(
+        [program.command, *program.args], env=program.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(timeout=60) == -number
 
 
 def test_an_unknown_profile_is_reported_on_standard_error(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
+import signal
 from collections.abc import Callable
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -238,7 +240,8 @@ def _message(text: str, about: str) -> types.GetPromptResult:
 
 
 async def serve_stdio(config: StoreConfig, *, caller: Caller, profile: str) -> None:
-    """Serve on standard input and output until the client closes its end, then finish pending writes.
+    """Serve on standard input and output until the client closes its end or a signal ends the process, then finish
+    pending writes.
 
     The client started this process, so all requests have the same caller. The first answer does not wait for the store,
     which is opened only after it.
@@ -248,6 +251,7 @@ async def serve_stdio(config: StoreConfig, *, caller: Caller, profile: str) -> N
     """
     answered = asyncio.Event()
     dispatcher = Dispatcher(_open_after(answered, config))
+    _end_on_signals(dispatcher)
     try:
         async with nightly_maintenance(config, dispatcher):
             server = build(dispatcher, profile=profile, caller_of=lambda ctx: caller)
@@ -256,6 +260,26 @@ async def serve_stdio(config: StoreConfig, *, caller: Caller, profile: str) -> N
                 await server.run(incoming, outgoing, server.create_initialization_options())
     finally:
         await dispatcher.close()
+
+
+def _end_on_signals(dispatcher: Dispatcher) -> None:
+    """End the process at SIGINT and SIGTERM once pending writes are done: the thread that waits for the client's next
+    line cannot be interrupted.
+    """
+    loop = asyncio.get_running_loop()
+
+    async def end(number: int) -> None:
+        await dispatcher.close()
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+    def begin(number: int) -> None:
+        ending.append(loop.create_task(end(number)))
+
+    ending: list[asyncio.Task[None]] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # Windows, or not the main thread
+            loop.add_signal_handler(number, begin, number)
 
 
 def _set_after_first_answer(server: Server[Any], answered: asyncio.Event) -> None:
