@@ -32,11 +32,43 @@ async def test_a_context_has_sections_and_introduces_people(memory: Any) -> None
     assert "is allergic to peanuts" in "".join([*by_name["people"], *by_name["facts"]])
     assert "Known people" not in parts.text
     asked = await memory.context("Who works at the museum?")
-    assert "- Known people: Helen (wife), Oleg, Zoya (daughter)\n" in asked
+    assert "Helen works at the museum" in asked and "Known people" not in asked
     assert "Oleg (2026-01-01, just now): “Helen said" in by_name["timeline"][0]
     assert parts.text.count(BEGIN) == parts.text.count(END) == 1
     assert parts.tokens <= parts.budget == 1_000
     assert parts.text == await memory.context("Where does Helen work, at the museum?")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Who do you know?",
+        "Which people do I know?",
+        "Wen kennst du alles?",
+        "¿A quién conoces?",
+        "Qui connais-tu ?",
+        "Chi conosci?",
+        "Quem é que você conhece?",
+        "Кого ты знаешь?",
+        "Каких людей я знаю?",
+    ],
+)
+async def test_a_question_for_the_known_people_gets_their_list(memory: Any, asked: str) -> None:
+    await household(memory)
+    told = await memory.context(asked)
+    for name in ("Helen (wife)", "Oleg", "Zoya (daughter)"):
+        assert name in told.partition("- Known people: ")[2]
+
+
+async def test_a_person_of_whom_only_the_name_is_known_has_no_line(memory: Any) -> None:
+    for who in ("Marina", "Oleg"):
+        await memory.add_entity(who)
+    await memory.remember("Marina and Oleg repair the coffee machine", about=["Marina", "Oleg"])
+    await memory.remember("Oleg is allergic to nuts", about=["Oleg"])
+    told = await memory.context("Who repairs the coffee machine?")
+    assert "Marina and Oleg repair the coffee machine" in told
+    assert "- Marina (person)" not in told and "- Oleg (person): Oleg is allergic to nuts" in told
+    assert await memory.context("Who won the hockey championship?") is None
 
 
 async def test_a_complex_prompt_gets_a_larger_budget_and_an_explicit_one_is_kept(memory: Any) -> None:

@@ -21,6 +21,7 @@ from ricordo.retrieval.query import (
     KNOWLEDGE,
     Request,
     asked_in,
+    asks_for_people,
     asks_for_tasks,
     complexity_of,
     days_asked,
@@ -69,11 +70,14 @@ def budget_for(complexity: str, *, usual: int) -> int:
 def assemble(
     drafts: Mapping[ContextName, Sequence[ContextLine]], *, budget: int, tokens: TokenCounter, complexity: str
 ) -> Context:
-    """Return the lines that fit into a budget of tokens, best first in each section; no text without facts or turns."""
+    """Return the lines that fit into a budget of tokens, best first in each section; no text without facts, turns or
+    the list of known people.
+    """
     room = int((budget - fence_tokens(tokens)) * SECTIONS["people"][1]) - tokens.count(f"## {SECTIONS['people'][0]}\n")
     people = [_within(each, room, tokens) for each in drafts.get("people", ())]
     sections = fitted({**drafts, "people": people}, SECTIONS, budget=budget, tokens=tokens)
-    if not any(section.name in _SPEAKING for section in sections):
+    is_list = any(line.id is None for section in sections for line in section.lines)
+    if not (is_list or any(section.name in _SPEAKING for section in sections)):
         return Context(text=None, tokens=0, budget=budget, complexity=complexity)
     text = fenced(sections)
     return Context(text=text, tokens=tokens.count(text), budget=budget, complexity=complexity, sections=sections)
@@ -284,7 +288,8 @@ async def brief(
     asked = query_of(Request(text=prompt, only_relevant=True), now=asking.now, zone=asking.zone)
     complexity = complexity_of(asked.text)
     room = budget_for(complexity, usual=asking.context_tokens) if budget is None else budget
-    text = asked_in(asked.text)
+    is_of_people = asks_for_people(asked.text)
+    text = asked.text if is_of_people else asked_in(asked.text)
     if follows_up(text):
         text = await _with_recent(asking, text, session=session, as_of=as_of)
     wanted = wants_receipt(asking, receipt)
@@ -312,8 +317,7 @@ async def brief(
     found = _without_repetitions(found)
     hits = without_echoes([hit for hit in found if may_be_quoted(hit) and (session is None or hit.session != session)])
     extras = Extras()
-    if hits and as_of is None:
-        is_of_people = results.intent == "who"
+    if (hits or is_of_people) and as_of is None:
         extras = await asking.read(
             lambda snapshot: _extras(
                 snapshot, asking.scope, text, hits, keys, now=asking.now, is_of_people=is_of_people, needed=must
@@ -512,12 +516,13 @@ def drafted(
     ]
     before = {id: quoted[0].excerpt for id, node in extras.before.items() if (quoted := quotable([node]))}
     said_above = {hit.content for hit in hits}
-    who = [
+    described = (
         _person(
             each, quotable([node for node in each.facts if node.id not in shown]), said=said_above, now=now, zone=zone
         )
         for each in extras.profiles
-    ]
+    )
+    who = [line for line in described if line is not None]
     listed = [(each.name, each.relation) for each in extras.people]
     replies = {id: quoted[0] for id, node in extras.replies.items() if (quoted := quotable([node]))}
     said = [each for hit in hits if hit.type == "episodic" for each in (hit, replies.get(hit.id)) if each is not None]
@@ -530,8 +535,12 @@ def drafted(
     }
 
 
-def _person(found: Profile, others: Sequence[Hit], *, said: Collection[str], now: int, zone: ZoneInfo) -> ContextLine:
-    """Return the line of an entity, with facts that the lines above (`said`) do not state."""
+def _person(
+    found: Profile, others: Sequence[Hit], *, said: Collection[str], now: int, zone: ZoneInfo
+) -> ContextLine | None:
+    """Return the line of an entity, with facts that the lines above (`said`) do not state; None for a person if it
+    would tell only the name.
+    """
     is_new = found.summary and found.summary not in said and not reasons(found.summary)
     facts = [(found.summary, "")] if found.summary and is_new else []
     facts += [
@@ -540,6 +549,8 @@ def _person(found: Profile, others: Sequence[Hit], *, said: Collection[str], now
     ]
     what = [found.relation] if found.relation else [found.type]
     what += [f"also {alias}" for alias in found.aliases if alias != found.name][:3]
+    if what == ["person"] and not facts:
+        return None
     times = format_times(to_ms(found.last_seen), now=now, zone=zone)
     when = f"{times.local[:10]}, {times.relative}"
     return person_line(found.name, what=what, facts=facts, when=when, id=found.id, handle=handle_of(found.id))

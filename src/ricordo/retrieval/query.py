@@ -478,14 +478,28 @@ def asks_about_asker(prompt: str) -> bool:
     >>> asks_about_asker("Hey, what do you know about me?"), asks_about_asker("What do you know about me and Tom?")
     (True, False)
     """
-    return _of_asker().fullmatch(prompt[:_LOOKED_AT].replace("’", "'")) is not None
+    return _is_whole(prompt, "of_asker")
 
 
-@cached()
-def _of_asker() -> re.Pattern[str]:
+def asks_for_people(prompt: str) -> bool:
+    """Return whether a prompt asks for the list of known people, in any language with a record.
+
+    >>> asks_for_people("Who do you know?"), asks_for_people("Who works at the museum?")
+    (True, False)
+    """
+    return _is_whole(prompt, "of_people")
+
+
+def _is_whole(prompt: str, kind: str) -> bool:
+    return _whole(kind).fullmatch(prompt[:_LOOKED_AT].replace("’", "'")) is not None
+
+
+@cached(maxsize=2)
+def _whole(kind: str) -> re.Pattern[str]:
+    """Return a pattern of the whole questions of a kind, after words such as "hey"."""
     leads = "|".join(all_languages().in_order(lambda each: each.sentences.leads))
     form = rf"\W*(?:(?:{leads})\W+){{0,2}}(?:{{}})\W*"
-    return all_languages().pattern(lambda each: each.questions.of_asker, form, flags=re.IGNORECASE)
+    return all_languages().pattern(lambda each: getattr(each.questions, kind), form, flags=re.IGNORECASE)
 
 
 def needs_of(prompt: str) -> Needs | None:

@@ -543,6 +543,7 @@ class Questions:
         manner: what asks how something is done.
         of_identity: what asks who somebody is, before a name.
         of_asker: whole questions for all that is known about who asks: "what do you know about me", "who am I".
+        of_people: whole questions for the list of known people: "who do you know".
         of_changes: what asks for changes of any kind: "what has changed lately".
         before: what stands before an event up to which a state is asked for: "before I moved".
     """
@@ -568,6 +569,7 @@ class Questions:
     a_name: Patterns = ()
     of_asking: Patterns = ()
     of_asker: Patterns = ()
+    of_people: Patterns = ()
     manner: Patterns = ()
     of_identity: Patterns = ()
     of_changes: Patterns = ()
