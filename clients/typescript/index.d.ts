@@ -1101,6 +1101,8 @@ export interface EraseParameters {
   entity?: string | null;
   /** all memories with these attributes, as in `list`, also forgotten and replaced ones. */
   where?: Record<string, unknown> | null;
+  /** all that somebody wrote in the chat or space of the scope, and what was learnt from it alone. */
+  writer?: string | null;
   /** the caller's complete memory; only the caller's own name is accepted. */
   owner?: string | null;
   /** Report what would be deleted, and delete nothing. */

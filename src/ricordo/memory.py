@@ -1308,6 +1308,7 @@ class Memory:
         document: str | None = None,
         entity: str | None = None,
         where: Json | None = None,
+        writer: str | None = None,
         owner: str | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
@@ -1323,19 +1324,22 @@ class Memory:
                 that its file in a watched folder has now.
             entity: a person or thing by name or id, with every memory that is about it or names it.
             where: all memories with these attributes, as in `list`, also forgotten and replaced ones.
+            writer: all that somebody wrote in the chat or space of the scope, and what was learnt from it alone.
             owner: the caller's complete memory; only the caller's own name is accepted.
             dry_run: report what would be erased, and erase nothing.
             progress: called with (rows so far, rows in total).
 
         Raises:
-            InvalidError: not exactly one target is given.
+            InvalidError: not exactly one target is given, or the scope has no chat for `writer`.
             NotFoundError: the target does not exist.
             DeniedError: `owner` is not the caller.
         """
         engine = self._opened
         if where is not None:
             where = bulk.checked_conditions(self._asking, where)
-        asked = erasure.Asked(id=id, session=session, document=document, entity=entity, where=where, owner=owner)
+        asked = erasure.Asked(
+            id=id, session=session, document=document, entity=entity, where=where, writer=writer, owner=owner
+        )
         if not dry_run:
             engine.store.check_writable()
             await engine.receipts.flush()

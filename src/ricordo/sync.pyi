@@ -337,6 +337,7 @@ class Memory:
         document: str | None = None,
         entity: str | None = None,
         where: Json | None = None,
+        writer: str | None = None,
         owner: str | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Memory, Scope
-from ricordo.errors import ConflictError, DeniedError, NotFoundError
+from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
 from ricordo.interfaces.serialize import json_text
 
 CANARY = "The safe opens with Quetzal"
@@ -221,3 +221,40 @@ async def erase_a_member(memory, *, has_own):
     if not has_own:
         with pytest.raises(NotFoundError, match="there is no memory of bob"):
             await bobs.erase(owner="bob")
+
+
+async def test_a_keeper_erases_all_that_a_member_wrote_in_a_space(memory):
+    await team_of(memory, bob="writer", eve="writer")
+    keeper, bob, eve = (of(memory, owner, "team") for owner in ("ann", "bob", "eve"))
+    await of(memory, "bob").remember("My own Quetzal")
+    kept = await eve.remember("Eve feeds the Quetzal", shared=True)
+    first = await bob.remember("Bob saw a Quetzal", shared=True)
+    await bob.forget((await bob.remember("Quetzals are blue", shared=True)).id)
+    await bob.remember("Quetzals are rare", shared=True)
+    await bob.undo((await bob.log(limit=1))[0].seq)
+    await bob.scoped(Scope(owner="bob", chat="team", trust="agent")).add("The Quetzal sleeps", session="s")
+    await bob.add("I am afraid of Quetzals", speaker="eve", session="s")
+    with pytest.raises(DeniedError):
+        await bob.erase(writer="bob")
+    with pytest.raises(InvalidError, match="no chat or space"):
+        await of(memory, "ann").erase(writer="bob")
+    with pytest.raises(NotFoundError, match="nothing in team was written by 'cy'"):
+        await keeper.erase(writer="cy")
+    dry = await keeper.erase(writer="bob", dry_run=True)
+    assert first.id in {id for each in dry.erased for id in each.ids}
+    report = await keeper.erase(writer="bob")
+    assert (report.erased, {each.kind: each.count for each in report.erased}["semantic"]) == (dry.erased, 3)
+    assert (await keeper.log(limit=1))[0].origin == "erase"
+    found = await found_everywhere(memory)
+    assert found == {CANARY, kept.content, "My own Quetzal"}
+
+
+async def found_everywhere(memory):
+    """Return all texts with the word that the members can find, archived ones included."""
+    hits = [
+        hit.content
+        for owner in ("ann", "bob", "eve")
+        for archived in (False, True)
+        for hit in (await of(memory, owner, "team").search("Quetzal", archived=archived, type="any")).hits
+    ]
+    return set(hits)

@@ -258,6 +258,7 @@ def table(folder: Path) -> Mapping[str, tuple[Call, ...]]:
             Call(kind="sessions", ask=lambda memory, given: memory.erase(session=given)),
             Call(kind="names", ask=lambda memory, given: memory.erase(entity=given)),
             Call(kind="entities", ask=lambda memory, given: memory.erase(entity=given)),
+            Call(kind="owners", ask=lambda memory, given: memory.erase(writer=given)),
             Call(kind="owners", ask=lambda memory, given: memory.erase(owner=given)),
         ),
         "add": (Call(kind="sessions", ask=lambda memory, given: memory.add("hello", session=given), stores=True),),

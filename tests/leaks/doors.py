@@ -52,6 +52,7 @@ Call = Callable[[Capability, dict[str, Any]], Awaitable[str]]
 _KINDS: Mapping[str, tuple[str, ...]] = {
     "id": ("ids",),
     "owner": ("owners",),
+    "writer": ("owners",),
     "item": ("reviews", "ids"),
     "ids": ("reviews", "ids"),
     "run": ("runs",),
@@ -173,7 +174,7 @@ def filled(capability: Capability, world: World, random: Random, *, as_tool: boo
     stores = stores or any(each.name == "receipt" for each in chosen)  # a receipt keeps the question
     given = {each.shown: _value(each.name, capability, world, random, stores=stores) for each in chosen}
     if capability.method == "erase":
-        one = random.choice(("id", "session", "entity", "owner"))
+        one = random.choice(("id", "session", "entity", "writer", "owner"))
         given = {one: _value(one, capability, world, random, stores=False)}
     return given
 

@@ -28,7 +28,7 @@ from ricordo.model import (
     Relation,
     Scope,
 )
-from ricordo.storage import Snapshot, entity_meant, owner_names
+from ricordo.storage import Snapshot, entity_meant, owner_names, told_apart
 from ricordo.storage.values import Named
 from ricordo.text.analyzer import index_terms, name_key
 from ricordo.text.canonical import is_of_one_member, means_owner
@@ -240,7 +240,7 @@ class EntityResolver:
         if found.by == "same" and not found.is_clear and len(own := self._of_own_space(found.entities)) == 1:
             return own[0]
         if found.by in ("same", "relation") and not found.is_clear:
-            several = ", ".join(f"{entity.name} ({entity.id})" for entity in found.entities)
+            several = told_apart(found.entities)
             raise InvalidError(f"about: {name!r} may be any of {several}", hint="give the name or the id")
         if found.by == "same":
             return found.entities[0]

@@ -19,9 +19,10 @@ from ricordo.clock import shortens, to_ms
 from ricordo.errors import DeniedError, InvalidError, NotFoundError, RicordoError, StoreError, UnavailableError
 from ricordo.forgetting.questions import AskedText, names_anybody, revealing_questions
 from ricordo.forgetting.undone import Wanted, former, having, listed, summed_up_with, undone_sessions, with_undone
-from ricordo.model import DOCUMENT, ROOT_ENDS, Erased, ErasureReport, Json, KeptBack, Node, Scope
+from ricordo.model import BY_AGENT, DOCUMENT, ROOT_ENDS, Erased, ErasureReport, Json, KeptBack, Node, Scope
 from ricordo.ports import Progress
 from ricordo.storage import Snapshot, Store, entity_meant, faults, session_meant
+from ricordo.storage.authors import authors
 from ricordo.storage.staging import copies_in_use
 from ricordo.storage.values import (
     Cleaned,
@@ -76,6 +77,7 @@ class Asked:
     document: str | None = None
     entity: str | None = None
     where: Json | None = None
+    writer: str | None = None
     owner: str | None = None
 
 
@@ -297,13 +299,18 @@ async def resume(store: Store) -> None:
 def _check(asked: Asked, scope: Scope) -> None:
     given = {name: value for name, value in asdict(asked).items() if value is not None}
     if len(given) != 1:
-        raise InvalidError("erase: give exactly one of id, session, document, entity, where and owner")
+        raise InvalidError("erase: give exactly one of id, session, document, entity, where, writer and owner")
     for name, value in given.items():
         if name == "where":  # checked by the caller
             continue
         if not isinstance(value, str) or not value:
             raise InvalidError(f"{name}: {value!r} is not a name or an id")
         check_encodable(value, name=name)
+    if asked.writer is not None and not scope.chat:
+        raise InvalidError(
+            "writer: there is no chat or space in which to erase what somebody wrote",
+            hint="name one: Scope(chat=...) in Python, --chat in a command, or a token made with --chat",
+        )
     if asked.owner is not None and asked.owner != scope.owner:
         raise DeniedError("owner: callers can erase only their own memory", hint="use that owner's scope")
 
@@ -370,6 +377,8 @@ def planned(snapshot: Snapshot, asked: Asked, scope: Scope, *, path: Path) -> Pl
             targets = _of_entity(snapshot, scope, undone, asked.entity)
         elif asked.where is not None:
             targets = _with_attributes(snapshot, scope, undone, asked.where)
+        elif asked.writer is not None:
+            targets = _by_writer(snapshot, scope, undone, asked.writer)
         else:
             targets = _of_memory(snapshot, scope, undone, asked.id or "")
     page = _title_page(snapshot, scope, targets, undone) if asked.document is not None else {}
@@ -426,6 +435,26 @@ def _with_attributes(snapshot: Snapshot, scope: Scope, undone: Undone, where: Js
         raise NotFoundError("there is no memory with these attributes")
     targets = ErasureTargets(kind="memory", space=snapshot.visible(scope)[0], nodes=nodes)
     return _completed(snapshot, scope, targets, undone, wanted)
+
+
+def _by_writer(snapshot: Snapshot, scope: Scope, undone: Undone, writer: str) -> ErasureTargets:
+    """Return all memories that somebody wrote in the chat or space of the scope, live, closed or undone."""
+    place, space = scope.chat_alone(), snapshot.space("", scope.chat or "")
+    keys = [int(key) for each in (Filter(), Filter(archived=True)) for key in snapshot.nodes.matching(place, each)]
+    wrote = (authors(snapshot, keys[start : start + AT_ONCE_ROWS]) for start in range(0, len(keys), AT_ONCE_ROWS))
+    nodes = tuple(
+        key for found in wrote for key, author in found.items() if author.name.removesuffix(BY_AGENT) == writer
+    )
+
+    def is_meant(row: UndoneRow) -> bool:
+        commit = snapshot.history.get(row.versions[0]["commit_seq"]) if row.space == space else None
+        return commit is not None and commit.actor.removesuffix(BY_AGENT) == writer
+
+    if space is None or not (nodes or any(map(is_meant, undone["nodes"]))):
+        hint = "`log` names who made each change; once all memories of an owner are erased, their name is, too"
+        raise NotFoundError(f"nothing in {scope.chat} was written by {writer!r}", hint=hint)
+    targets = ErasureTargets(kind="memory", space=space, nodes=tuple(sorted(nodes)))
+    return _completed(snapshot, place, targets, undone, Wanted(is_meant=is_meant))
 
 
 def _of_session(snapshot: Snapshot, scope: Scope, undone: Undone, session: str, *, named: str = "") -> ErasureTargets:

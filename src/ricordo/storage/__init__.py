@@ -9,6 +9,7 @@ from ricordo.storage.protocol import (
     entity_meant,
     owner_names,
     session_meant,
+    told_apart,
     with_openings,
 )
 from ricordo.storage.values import When
@@ -23,5 +24,6 @@ __all__ = [
     "entity_meant",
     "owner_names",
     "session_meant",
+    "told_apart",
     "with_openings",
 ]

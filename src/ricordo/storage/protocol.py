@@ -6,7 +6,7 @@ A `Store` provides snapshots and applies changes; a `Snapshot` answers questions
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -425,9 +425,21 @@ def entity_meant(snapshot: Snapshot, scope: Scope, name: str, *, by_part: bool =
     if not named.entities:
         raise NotFoundError(f"no person or thing is known as {name!r}")
     if named.by != "same" and not named.is_clear:
-        several = ", ".join(f"{entity.name} ({entity.id})" for entity in named.entities)
+        several = told_apart(named.entities)
         raise InvalidError(f"entity: {name!r} may be any of {several}", hint="give the name or the id")
     return named.entities[0]
+
+
+def told_apart(entities: Iterable[Entity]) -> str:
+    """Return entities of one name with their ids and what tells them apart: as what, where and since when known."""
+
+    def marks(entity: Entity) -> Iterator[str]:
+        yield entity.relation or entity.type
+        if entity.chat:
+            yield f"in {entity.chat}"
+        yield f"since {entity.first_seen:%Y-%m-%d}"
+
+    return ", ".join(f"{entity.name} ({', '.join(marks(entity))}: {entity.id})" for entity in entities)
 
 
 def _called_by_relation(snapshot: Snapshot, scope: Scope, predicate: str) -> tuple[Entity, ...]:

@@ -309,7 +309,7 @@ async def erase(
     ctx: CommandContext, memory: Memory, everything: bool, dry_run: bool, yes: bool, **given: Any
 ) -> Output:
     if everything + sum(value is not None for value in given.values()) != 1:
-        choices = "an ID, --session, --document, --entity, --where or --everything"
+        choices = "an ID, --session, --document, --entity, --where, --writer or --everything"
         raise InvalidError("erase: exactly one target is required", hint=f"give {choices}")
     owner = memory.scope.owner if everything else None
     report, told = None, {}
