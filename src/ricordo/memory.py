@@ -108,6 +108,7 @@ from ricordo.retrieval.receipts import Draft, ids_in
 from ricordo.rights import IN_A_SPACE, Holder, SpaceAction, allows, governed, narrowed, require, role_allows
 from ricordo.settings import Settings
 from ricordo.storage import Snapshot, Store, changes, owner_names, session_meant, with_openings
+from ricordo.storage.membership import no_member
 from ricordo.storage.values import check_encodable
 from ricordo.trust import capped, trust_of
 
@@ -190,12 +191,7 @@ def _with_role(work: Callable[..., Awaitable[Any]], action: SpaceAction) -> Call
     return call
 
 
-_HERE: Mapping[MemberRole, str] = {
-    "none": "not a member",
-    "reader": "a reader",
-    "writer": "a writer",
-    "keeper": "a keeper",
-}
+_HERE: Mapping[MemberRole, str] = {"reader": "a reader", "writer": "a writer", "keeper": "a keeper"}
 
 
 @_spanned
@@ -2311,10 +2307,14 @@ class Memory:
         return copy
 
     async def _check_role(self, action: SpaceAction) -> None:
-        """Raise DeniedError if the caller's role in the current chat does not allow an action."""
+        """Raise DeniedError if the caller's role in the current chat does not allow an action, or NotFoundError if they
+        have none.
+        """
         chat, owner = self._scope.chat, self._scope.owner
         members = await self._read(lambda tx: tx.members.of(chat)) if chat else []
         role: MemberRole = next((each.role for each in members if each.owner == owner), "none")
+        if members and role == "none":
+            raise no_member(chat or "")
         if members and not role_allows(role, action):
             raise DeniedError(
                 f"this needs another role in the space {chat!r}: here you are {_HERE[role]}",

@@ -12,7 +12,7 @@ from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundErr
 from ricordo.model import BY_AGENT, Change, Closing, Fact, Member, MemberRole, Node, Scope, Space
 from ricordo.storage import Snapshot
 from ricordo.storage.authors import authors
-from ricordo.storage.membership import check_change
+from ricordo.storage.membership import check_change, no_member
 from ricordo.text.analyzer import raw_words
 from ricordo.text.names import same_name_key
 from ricordo.text.reported import reporter
@@ -81,7 +81,7 @@ def with_member(
     if scope.owner not in known:
         alike = get_close_matches(space, [each.name for each in spaces_of(snapshot, scope)])
         asked = f"did you mean {' or '.join(alike)}? " if alike else ""
-        raise NotFoundError(f"you are not a member of a space {space!r}", hint=f"{asked}list yours with `spaces`")
+        raise no_member(space, asked=asked)
     if role == "none" and owner not in known:
         raise NotFoundError(f"{owner!r} is not a member of the space {space!r}")
     changed = Member(space=space, owner=owner, role=role, changed_at=at)

@@ -79,6 +79,23 @@ async def test_a_member_changes_a_space_only_where_it_is_named(memory):
     assert await found(of(memory, "ann")) == []
 
 
+async def test_a_space_of_others_answers_like_one_that_does_not_exist(memory):
+    id = await team_of(memory)
+    refused = set()
+    stranger = of(memory, "eve", "team")
+    for call in (
+        stranger.add("Quetzal"),
+        stranger.erase(id=id),
+        stranger.off_record(),
+        of(memory, "eve").set_member("team", "eve", "keeper"),
+        of(memory, "eve").set_member("nowhere", "eve", "keeper"),
+    ):
+        with pytest.raises(NotFoundError) as error:
+            await call
+        refused.add(str(error.value).replace("nowhere", "team"))
+    assert len(refused) == 1
+
+
 async def test_leaving_ends_reading_at_once_takes_nothing_along_and_leaves_what_was_written(memory):
     await team_of(memory, bob="writer")
     bob, there = of(memory, "bob"), of(memory, "bob", "team")
@@ -92,7 +109,7 @@ async def test_leaving_ends_reading_at_once_takes_nothing_along_and_leaves_what_
         assert [each.seq for each in await gone.log()] == []
         with pytest.raises(NotFoundError):
             await gone.get(own)
-    with pytest.raises(DeniedError, match="not a member"):
+    with pytest.raises(NotFoundError, match="not a member"):
         await there.add("Quetzal, one more time")
     assert sorted(await found(of(memory, "ann"))) == [("Quetzals moult in May", "team"), (CANARY, "team")]
     await of(memory, "ann").set_member("team", "bob", "reader")

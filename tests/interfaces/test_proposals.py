@@ -12,7 +12,7 @@ from tests.interfaces.conftest import RUN, Cli, clean_environment
 from tests.interfaces.serving import Served, house, served
 from tests.interfaces.test_mcp import connected
 
-from ricordo import DeniedError, Memory, Scope, sync
+from ricordo import DeniedError, Memory, NotFoundError, Scope, sync
 
 THIN = "import sys; from ricordo.interfaces.sandbox_client import main; sys.exit(main())"
 PROPOSES = ("read", "propose")
@@ -325,7 +325,7 @@ async def test_a_reader_of_a_space_may_propose_and_no_more(opened: Memory) -> No
     await keeper.approve(held.id)
     assert "Dan plays the cello" in {node.content for node in (await bot.list()).nodes}
     await keeper.remove_member("team", "bot")
-    with pytest.raises(DeniedError, match="not a member"):
+    with pytest.raises(NotFoundError, match="not a member"):
         await bot.remember("Eve sings", shared=True)
 
 

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ricordo.errors import ConflictError, DeniedError
+from ricordo.errors import ConflictError, DeniedError, NotFoundError
 from ricordo.model import Change, Member, RowState, Scope
 from ricordo.rights import SpaceAction, role_allows
 
@@ -21,7 +21,8 @@ def check_change(snapshot: Snapshot, change: Change, scope: Scope) -> None:
     """Check that a caller may make a change in the shared spaces that the change affects.
 
     Raises:
-        DeniedError: the caller is not a member, has no role that allows the change, or writes to another space.
+        NotFoundError: the caller is not a member.
+        DeniedError: the caller has no role that allows the change, or writes to another space.
         ConflictError: the space would have no keeper left.
     """
     if scope.is_chat_itself:
@@ -37,9 +38,18 @@ def check_change(snapshot: Snapshot, change: Change, scope: Scope) -> None:
         _check_keepers(snapshot, change, space)
 
 
+def no_member(space: str, *, asked: str = "") -> NotFoundError:
+    """Return the error for a caller without a role in a space, the same whether it exists or not.
+
+    Args:
+        asked: what to say before the hint.
+    """
+    return NotFoundError(f"you are not a member of a space {space!r}", hint=f"{asked}list yours with `spaces`")
+
+
 def _check(member: Member | None, space: str, action: SpaceAction, scope: Scope) -> None:
     if member is None or member.role == "none":
-        raise DeniedError(f"you are not a member of the space {space!r}", hint="ask one of its keepers")
+        raise no_member(space)
     if not role_allows(member.role, action):
         raise DeniedError(
             f"a {member.role} of the space {space!r} may not {_IN_WORDS[action]}", hint="ask one of its keepers"
