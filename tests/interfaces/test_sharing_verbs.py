@@ -17,6 +17,8 @@ def test_a_chat_in_use_becomes_a_space_only_with_its_people(cli: Cli) -> None:
     assert made.err.count("No memory and no token yet: benn, fay. To give a token: `ricordo token add") == 1
     assert "`ricordo token add NAME --owner benn --chat team`" in made.err and "dora" not in made.err
     assert "Tuesdays" in cli("--owner", "dora", "search", "when do we meet?").out
+    joined = cli("--owner", "fay", "token", "add", "fay", "--chat", "team")
+    assert "There is no memory" not in joined.err and "Did you mean" not in joined.err
     assert "no token yet: eva" in cli("--owner", "ann", "space-member", "team", "eva", "reader").err
     outside = cli("--owner", "eli", "--chat", "team", "token", "add", "eli")
     assert "`ricordo space-member team eli writer`" in outside.err

@@ -251,6 +251,9 @@ async def _new_names(ctx: CommandContext, token: str, owners: Sequence[str]) -> 
         async with ctx.open() as memory:
             known = {*owners, *(each.owner for each in await memory.store_view.owners())}
             chats = await memory.store_view.chats()
+            for chat in chats:
+                members = await memory.store_view.members(chat)
+                known |= {each.owner for each in members if each.role != "none"}
         if known and ctx.owner not in known:
             notes.append(f"There is no memory and no token of {ctx.owner} yet.{meant(ctx.owner, known)}")
         if ctx.chat and ctx.chat not in chats:
