@@ -65,6 +65,18 @@ export interface Trace {
   under_floor?: [string, number, string][];
 }
 
+export interface ContextLine {
+  text: string;
+  id?: string | null;
+  at?: string;
+}
+
+export interface ContextSection {
+  name: "facts" | "people" | "timeline" | "documents" | "evidence" | "under_way" | "decisions" | "open" | "how" | "changed" | "who";
+  title: string;
+  lines: ContextLine[];
+}
+
 export interface Outdated {
   id: string;
   content: string;
@@ -565,6 +577,53 @@ export interface BriefParameters {
 }
 
 export type BriefResult = string | null;
+
+export interface ContextPartsParameters {
+  prompt: string;
+  /**
+   * maximum number of tokens; by default the setting `context_tokens`, times 0.5 for a simple prompt and 1.5 for a
+   * complex one.
+   */
+  budget?: number | null;
+  /** the current conversation, which is excluded because the agent already knows it. */
+  session?: string | null;
+  /** Use what was known at that time. */
+  as_of?: string | number | null;
+  /** Whether to leave a receipt of what is given and why; by default by the setting `receipts`. */
+  receipt?: boolean | null;
+}
+
+export interface ContextPartsResult {
+  text: string | null;
+  tokens: number;
+  budget: number;
+  complexity: string;
+  sections?: ContextSection[];
+  receipt?: string | null;
+}
+
+export interface BriefPartsParameters {
+  /** maximum number of tokens; None: 800. */
+  budget?: number | null;
+  /**
+   * the time from which changes count: a time, an expression as in `search`, or the `seq` of an earlier briefing;
+   * None: the beginning of the latest conversation, if there is one.
+   */
+  since?: string | number | null;
+  /** the current conversation, which is excluded. */
+  session?: string | null;
+}
+
+export interface BriefPartsResult {
+  text: string | null;
+  tokens: number;
+  budget: number;
+  seq: number;
+  sections?: ContextSection[];
+  model?: string | null;
+  cut?: number;
+  degraded?: string[];
+}
 
 export interface GetParameters {
   /** The memory's id, or the 8 characters of [id:...]. */
@@ -1517,6 +1576,16 @@ export class Ricordo {
    * least web.
    */
   brief(parameters?: BriefParameters, options?: CallOptions): Promise<BriefResult>;
+  /**
+   * Get the same as `context` in parts, with the id of each line's memory and the number of tokens. Permission:
+   * read. Trust: at least web.
+   */
+  contextParts(parameters: ContextPartsParameters, options?: CallOptions): Promise<ContextPartsResult>;
+  /**
+   * Get the same as `brief` in parts, with the id of each line's memory and the number of tokens. Permission:
+   * read. Trust: at least web.
+   */
+  briefParts(parameters?: BriefPartsParameters, options?: CallOptions): Promise<BriefPartsResult>;
   /** Get one memory with all its fields by its id, also if it is closed. Permission: read. Trust: at least web. */
   get(parameters: GetParameters, options?: CallOptions): Promise<GetResult>;
   /** List memories page by page, the latest recorded first. Permission: read. Trust: at least web. */

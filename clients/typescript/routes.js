@@ -6,6 +6,8 @@ export const ROUTES = {
   query: "/v1/query",
   context: "/v1/context",
   brief: "/v1/brief",
+  contextParts: "/v1/context_parts",
+  briefParts: "/v1/brief_parts",
   get: "/v1/get",
   list: "/v1/list",
   entity: "/v1/entity",

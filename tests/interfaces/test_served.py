@@ -160,6 +160,18 @@ def _thin(server: Served, *arguments: str, **environment: str) -> subprocess.Com
     )
 
 
+def test_parts_have_routes_and_an_unknown_method_a_hint(server: Served) -> None:
+    with server.client() as client:
+        assert client.post("/v1/context_parts", json={"prompt": "Where is the boat?"}).json().keys() >= {
+            "sections",
+            "tokens",
+        }
+        assert client.post("/v1/brief_parts", json={}).json().keys() >= {"sections", "tokens"}
+        error = client.post("/rpc", json={"jsonrpc": "2.0", "id": 1, "method": "search"}).json()["error"]
+    assert error["code"] == -32601
+    assert error["data"]["hint"] == "did you mean memory.search? methods are called memory.NAME"
+
+
 def test_the_thin_client_over_a_socket_and_over_http(server: Served) -> None:
     token_file = str(server.store) + ".token"
     ways: tuple[dict[str, str], ...] = (

@@ -41,7 +41,7 @@ class Capability:
         notes: Descriptions of parameters for which the method's docstring is not enough.
         is_tool_only: Whether it has no route, because it combines several methods or renames one.
         needs_files: Whether it works with local files, so that only the command line offers it.
-        is_for_people: Whether only the user may call it, so that it has a route and no tool.
+        is_for_people: Whether it has a route and no tool, since only the user may call it, or a tool returns the same.
     """
 
     method: str

@@ -15,6 +15,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from difflib import get_close_matches
 from html import escape
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -419,7 +420,10 @@ class Rpc:
             kind, work = self._own[method]
             return await work(_check_params(kind, params, caller), caller)
         if method not in self._routes:
-            raise _NoMethodError(f"there is no method {method[:100]!r}")
+            name = method[:100]
+            alike = get_close_matches(f"memory.{name.removeprefix('memory.')}", self.methods, n=1)
+            asked = f"did you mean {alike[0]}? " if alike else ""
+            raise _NoMethodError(f"there is no method {name!r}", hint=f"{asked}methods are called memory.NAME")
         own = {name: value for name, value in params.items() if name not in ("user_id", "chat_id")}
         _check_scope(params.get("user_id"), params.get("chat_id"), caller)
         return await self._call(method, own, caller)
