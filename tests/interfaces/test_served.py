@@ -160,6 +160,25 @@ def _thin(server: Served, *arguments: str, **environment: str) -> subprocess.Com
     )
 
 
+def test_the_thin_client_shows_few_memories_that_are_not_relevant(server: Served) -> None:
+    facts = [
+        f"The {colour} boat is in harbour {number}" for number, colour in enumerate(("red", "blue", "green", "old"))
+    ]
+    with server.client() as client:
+        for fact in facts:
+            assert client.post("/v1/remember", json={"content": fact}).status_code == 200
+        found = client.post("/v1/search", json={"text": "who won the hockey championship?"}).json()["hits"]
+    shown = _thin(server, "memory", "search", "who won the hockey championship?").stdout.splitlines()
+    relevant = [place for place, hit in enumerate(found) if hit["is_relevant"] is not False]
+    kept = min(len(found), (relevant[-1] + 1 if relevant else 0) + 3)
+    assert len(found) > kept == len(shown) - 1
+    assert shown[-1] == f"{len(found) - kept} more, probably not relevant: --limit {len(found)} shows all."
+    assert (
+        len(_thin(server, "memory", "search", "who won the hockey championship?", "--limit", "4").stdout.splitlines())
+        == 4
+    )
+
+
 def test_parts_have_routes_and_an_unknown_method_a_hint(server: Served) -> None:
     with server.client() as client:
         assert client.post("/v1/context_parts", json={"prompt": "Where is the boat?"}).json().keys() >= {

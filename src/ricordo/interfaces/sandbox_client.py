@@ -23,6 +23,7 @@ _STATUS = {"invalid": 2, "not_found": 3, "conflict": 4, "denied": 5, "unauthoriz
 _TIMEOUT_S = 60.0
 _DEFAULT_URL = "http://127.0.0.1:7411"
 _DIGEST = 16
+_MOST_DOUBTFUL = 3  # as in `serialize`, whose modules would take too long to load here
 
 _ABOUT = """Environment: RICORDO_SOCKET is the server's Unix socket; without it, RICORDO_URL is its address
 (default http://127.0.0.1:7411) with RICORDO_TOKEN or RICORDO_TOKEN_FILE. RICORDO_USER_ID and RICORDO_CHAT_ID, if set,
@@ -55,7 +56,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RefusedError as error:
         sys.stderr.write(f"ricordo-sb: {error}\n")
         return _STATUS.get(error.code, 1)
+    if given.verb == "search" and given.limit is None and not given.json:
+        return _show_shortened(result["hits"])
     return _show(given.verb, result, as_json=given.json)
+
+
+def _show_shortened(hits: Sequence[Mapping[str, Any]]) -> int:
+    """Print hits like `ricordo search`: few of those at the end that are probably not relevant."""
+    relevant = [place for place, hit in enumerate(hits) if hit.get("is_relevant") is not False]
+    kept = (relevant[-1] + 1 if relevant else 0) + _MOST_DOUBTFUL
+    lines = [_line(each) for each in hits[:kept]]
+    if len(hits) > kept:
+        lines.append(f"{len(hits) - kept} more, probably not relevant: --limit {len(hits)} shows all.")
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 0
 
 
 def _show(verb: str, result: Any, *, as_json: bool) -> int:
