@@ -20,6 +20,8 @@ RUN = "import sys; from ricordo.interfaces.cli import run; sys.exit(run())"
 
 
 ROUTED_BY_OTHER_VERBS = {
+    "context_parts": "context",
+    "brief_parts": "brief",
     "drop_question": "question-drop",
     "keep_question": "question-keep",
     "question": "questions",

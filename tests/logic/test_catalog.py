@@ -91,6 +91,7 @@ def test_the_profiles_are_as_specified() -> None:
     users_alone = {"staged", "approve", "refuse"}
     users_alone |= {"resolve_many", "forget_where", "update_where"}  # an agent does not decide on much at once
     users_alone |= {"add_document", "documents", "document", "remove_document"}  # the list of tools is short
+    users_alone |= {"context_parts", "brief_parts"}  # a tool returns the text
     users_alone |= {"keep_question", "questions", "question", "renew_questions", "drop_question"}
     users_alone |= {"spaces", "chats", "create_space", "set_member", "remove_member"}  # nor who is in a shared space
     assert {each.method for each in tools("full")} == {each.method for each in routes()} - users_alone
