@@ -969,6 +969,26 @@ async def test_what_is_to_come_does_not_answer_for_the_present(
 
 
 @pytest.mark.parametrize(
+    ("changed", "other", "newer"),
+    [
+        (
+            "I have a Netflix subscription",
+            "I cancelled everything for Porto",
+            "I cancelled Netflix and took Mubi instead",
+        ),
+        ("I have a gym membership", "I quit smoking", "I quit the gym"),
+        ("У меня подписка на Кинопоиск", "Я отменила поездку в Порту", "Я отменила подписку на Кинопоиск"),
+    ],
+)
+async def test_an_end_ends_what_it_names_not_what_else_was_ended(
+    memory: Any, changed: str, other: str, newer: str
+) -> None:
+    old = await memory.remember(changed)
+    await memory.remember(other)
+    assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("My phone number is 5550101", "Anna's phone number is 5550102"),

@@ -1518,11 +1518,15 @@ def _is_put_off(old: Said, new: Said, before: Topics, after: Topics) -> bool:
 
 
 def _only_tells_change(word: TopicWord, text: str) -> bool:
-    """Return whether a word says that something was moved or replaced: two events "were moved to" two days. The move of
-    a home, a job and so on is a topic.
+    """Return whether a word says that something was moved, replaced or ended: two events "were moved to" two days, two
+    things "were cancelled". The move of a home, a job and so on is a topic.
     """
-    is_topic = word.stems[-1].startswith("=")
-    return not is_topic and not _stems_of_cue(text, "replaced", most=_PLAIN_CUE).isdisjoint(word.stems)
+    if word.stems[-1].startswith("="):
+        return False
+    told = _stems_of_cue(text, "replaced", most=_PLAIN_CUE).union(
+        *(_stems_of_cue(text, cue, most=1) for cue in _OF_AN_END)
+    )
+    return not told.isdisjoint(word.stems)
 
 
 _PLAIN_CUE = 3  # words; "put my sertraline up to" has a topic within
