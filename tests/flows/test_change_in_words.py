@@ -968,6 +968,12 @@ async def test_what_is_to_come_does_not_answer_for_the_present(
     assert (await memory.search(question))[0].content == coming
 
 
+async def test_what_has_ended_once_is_not_closed_by_another_end(memory: Any) -> None:
+    theory = await memory.remember("I passed the theory test for the driving licence")
+    await memory.remember("I passed the driving test and have the licence")
+    assert (await memory.get(theory.id)).is_live
+
+
 @pytest.mark.parametrize(
     ("changed", "other", "newer"),
     [

@@ -1278,6 +1278,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun
         return None
     told = [word for word in shared if word.stems not in (after.subject or ())] or shared
     is_clear = bool(found["says so"]) and not (is_doubted or found["denies"] or _is_in_passing(new[0], told))
+    is_clear = is_clear and _OF_AN_END.isdisjoint(cues(old[0][:MAX_CHARS], languages_of(old[0])))  # "I passed the test"
     is_certain = likely >= least["certain"] and is_clear and not (is_of_names or _names_several(old[0]))
     if kind == "words" and found["says so"] and context["lead"] >= _ALONE and _is_put_off(old, new, before, after):
         is_certain = not any(found[name] for name in ("denies", "quoted", *AGAINST))
