@@ -265,6 +265,9 @@ class Newer:
     review: str
 
 
+DOUBTS_SHOWN = 2
+"""How many of the newer facts that may make a memory outdated are shown with it."""
+
 _REPR_CHARS = 60
 
 

@@ -139,3 +139,13 @@ async def test_a_message_whose_fact_is_in_doubt_stands_beside_the_newer_one(memo
     for question in ("What can't I eat?", "Plan a dinner for Friday", "shellfish"):
         lines = str(await memory.context(question)).splitlines()
         assert [line for line in lines if "I can't eat shellfish" in line and "Actually I can eat" not in line] == []
+
+
+async def test_a_memory_in_doubt_for_two_reasons_shows_both(memory: Any) -> None:
+    await memory.remember("My GP is Dr. Lemoine and the appointment is on 15 January at 9")
+    newer = ["Dr. Lemoine has retired", "The appointment with Dr. Lemoine moved to 22 January at 11"]
+    for each in newer:
+        await memory.remember(each)
+    told = await memory.context("When is my appointment with Dr. Lemoine?")
+    assert told
+    assert all(f"not decided, newer: “{each}”" in told for each in newer)

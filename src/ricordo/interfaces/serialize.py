@@ -18,6 +18,7 @@ from ricordo.encoding.facts import OFF_RECORD, REMOVED
 from ricordo.encoding.validation import removal_notice
 from ricordo.errors import InvalidError, NotFoundError, RicordoError
 from ricordo.model import (
+    DOUBTS_SHOWN,
     SELF,
     Answer,
     Archive,
@@ -267,7 +268,9 @@ def _hit(hit: Hit) -> str:
     space = f"in {as_label(place_label(hit.space))}" if hit.space else ""
     doubt = "probably not relevant" if hit.is_relevant is False else ""
     notes = _notes(_kind(hit), _about(hit), when, space, source_of(hit), warning, doubt, hit.notice)
-    return "\n".join((f"[id:{hit.handle}] {_quoted(hit.excerpt)} ({notes})", *map(_doubt, hit.doubted_by[:1])))
+    return "\n".join(
+        (f"[id:{hit.handle}] {_quoted(hit.excerpt)} ({notes})", *map(_doubt, hit.doubted_by[:DOUBTS_SHOWN]))
+    )
 
 
 def _doubt(newer: Newer) -> str:

@@ -12,7 +12,18 @@ from zoneinfo import ZoneInfo
 
 from ricordo.clock import handle_of, to_ms
 from ricordo.errors import InvalidError
-from ricordo.model import Context, ContextLine, ContextName, ContextSection, Entity, Hit, Node, Profile, Scope
+from ricordo.model import (
+    DOUBTS_SHOWN,
+    Context,
+    ContextLine,
+    ContextName,
+    ContextSection,
+    Entity,
+    Hit,
+    Node,
+    Profile,
+    Scope,
+)
 from ricordo.ports import TokenCounter
 from ricordo.retrieval.hits import NEWER_CHARS, as_own, as_shown, caveat, hit_of, may_be_quoted, says_the_same
 from ricordo.retrieval.inspection import present_people, profile_of
@@ -170,10 +181,10 @@ def fact_line(hit: Hit, *, before: str | None, reader: str) -> ContextLine:
 
 
 def doubt(hit: Hit) -> str:
-    """Return the mark of a memory that may be outdated: the latest newer fact, and its review; "" for others."""
+    """Return the mark of a memory that may be outdated: the latest newer facts, and their reviews; "" for others."""
     return "".join(
         f" (not decided, newer: “{safe_line(each.content[:NEWER_CHARS])}” [review:{safe_line(handle_of(each.review))}])"
-        for each in hit.doubted_by[:1]
+        for each in hit.doubted_by[:DOUBTS_SHOWN]
     )
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ricordo.clock import handle_of
 from ricordo.interfaces.cli.terminal import dim, fields, one_line, safe
-from ricordo.model import Answer, Hit, Results, Share, SignalName, Trace
+from ricordo.model import DOUBTS_SHOWN, Answer, Hit, Results, Share, SignalName, Trace
 from ricordo.text.analyzer import index_terms
 from ricordo.text.filing import place_label
 from ricordo.text.sentences import plural
@@ -57,7 +57,7 @@ def listing(out: Console, question: str, results: Results, *, left_out: int = 0)
         is_below, why = hit.is_relevant is False, reason(hit, terms, interval=interval)
         grid.add_row(str(number), dim(content(hit, frozenset()).plain) if is_below else content(hit, terms))
         grid.add_row("", dim(_circumstances(hit)))
-        for newer in hit.doubted_by[:1]:
+        for newer in hit.doubted_by[:DOUBTS_SHOWN]:
             grid.add_row("", _newer(newer.content))
         found = (f"{why}, probably not relevant", "dim") if is_below else (why, "cyan")
         grid.add_row("", Text.assemble(found, ("  " + safe(hit.handle), "dim")))
@@ -89,7 +89,7 @@ def answer(out: Console, question: str, answer: Answer) -> None:
     terms = frozenset(index_terms(question))
     for hit in sorted((hit for hit in answer.hits if hit.id in numbers), key=lambda hit: numbers[hit.id]):
         grid.add_row(str(numbers[hit.id]), content(hit, terms))
-        for newer in hit.doubted_by[:1]:
+        for newer in hit.doubted_by[:DOUBTS_SHOWN]:
             if newer.id not in numbers:
                 grid.add_row("", _newer(newer.content))
         grid.add_row("", dim(f"{_circumstances(hit)}  {safe(hit.handle)}"))
