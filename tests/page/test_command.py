@@ -26,24 +26,29 @@ def started(*arguments: str) -> Iterator[str]:
     with subprocess.Popen(command, env=clean_environment(), stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         said = ""
-        for line in process.stderr:
-            said += line
-            if found := re.search(r"http://\S+", line):
-                yield found[0]
-                break
-        else:
-            pytest.fail(said)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGTERM)
-        process.communicate(timeout=120)
+        try:
+            for line in process.stderr:
+                said += line
+                if found := re.search(r"http://\S+", line):
+                    yield found[0]
+                    break
+            else:
+                pytest.fail(said)
+        finally:
+            if process.poll() is None:
+                os.kill(process.pid, signal.SIGTERM)
+            process.communicate(timeout=120)
 
 
 def test_a_page_opens_by_the_link_and_a_second_command_opens_the_same_server(tmp_path: Path) -> None:
     store = str(tmp_path / "me.db")
-    with started("--store", store, "page", "--port", "0") as link, httpx.Client(follow_redirects=True) as browser:
+    with (
+        started("--store", store, "page", "--port", "0") as link,
+        httpx.Client(follow_redirects=True, timeout=120) as browser,
+    ):
         assert "The memory is empty" in browser.get(link).text
         url = httpx.URL(link)
-        with started("--store", store, "page", "--port", str(url.port)) as second, httpx.Client() as other:
+        with started("--store", store, "page", "--port", str(url.port)) as second, httpx.Client(timeout=120) as other:
             assert httpx.URL(second).port == url.port
             asked = other.get(second)
             assert asked.status_code == 200 and "<b>me</b>" in asked.text
