@@ -343,12 +343,14 @@ class _Arriving:
                 self._ask("several", node, several[0])
 
     def _carry_doubts(self, old: Node, node: Node) -> None:
-        """Ask about a new fact what is open about one that it closes, among facts that are still live."""
+        """Ask about a new fact which older ones the one that it closes had made doubtful, if they are still live."""
         told = [*(reviews_of(self._snapshot, old) if old.key else ()), *self.reviews]
         sides = [(each, [side.id for side in (each.newer, each.older) if side is not None]) for each in told]
         asked = {id for _, ids in sides if node.id in ids for id in ids}
         closed = {each.id for each in (*self.put.values(), *self.added.values()) if not each.is_live}
-        left = [each for each, ids in sides if old.id in ids and not (asked | closed).intersection(ids) - {old.id}]
+        left = [
+            each for each, ids in sides if each.newer.id == old.id and not (asked | closed).intersection(ids) - {old.id}
+        ]
         self.reviews += carried(self._snapshot, left, old, node, now=self._now)
 
     def _lasting(self, node: Node, olds: Sequence[Node]) -> Node:
