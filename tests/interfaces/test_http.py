@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from ricordo import DeniedError, InvalidError, StoreError
 from ricordo.interfaces.catalog import Capability, routes
 from ricordo.interfaces.http.app import Rpc
 from ricordo.interfaces.http.guard import Limits
+from ricordo.interfaces.http.server import Address, listening
 from ricordo.interfaces.http.tokens import Tokens, checked_access, tokens_file
 from ricordo.interfaces.schema import input_schema, path_of
 from ricordo.language import ScriptedModel
@@ -470,3 +472,8 @@ async def test_a_parameter_is_known_under_its_names_at_other_doors(at: House) ->
         wrong = await client.post("/v1/search", json={"words": "tea"})
         assert wrong.status_code == 422
         assert "/v1/search takes text, " in wrong.json()["error"]["hint"]
+
+
+def test_a_client_that_comes_as_soon_as_the_address_is_known_is_not_refused() -> None:
+    with listening(Address(port=0)) as (sockets, _):
+        socket.create_connection(sockets[0].getsockname(), timeout=60).close()

@@ -248,6 +248,7 @@ def _tcp(host: str, port: int) -> socket.socket:
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind((host, port))
+        opened.listen()  # a client that reads the address comes at once
     except OSError as error:
         opened.close()
         if error.errno == errno.EADDRINUSE:
@@ -272,6 +273,7 @@ def _unix(path: Path) -> socket.socket:
     before = os.umask(0o177)
     try:
         opened.bind(str(path))
+        opened.listen()
     except OSError as error:
         opened.close()
         raise UnavailableError(f"cannot listen on {path}: {error.strerror or error}") from error
