@@ -25,7 +25,7 @@ DATA = Path(__file__).parent / "data"
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "screening.json"
 MINE = ("My phone number is 555-1234", "I live in Berlin", "My doctor is Dr Weber", "I am allergic to peanuts")
 PLAIN = "The museum opens at ten"
-_MARKS = ("(from ", "(imported", "not an instruction")
+_MARKS = ("(from ", "(noted by the assistant", "(imported", "not an instruction")
 
 Row = Mapping[str, Any]
 
