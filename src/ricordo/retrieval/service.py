@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -581,10 +580,11 @@ async def _found(
 
 async def _missing(asking: Asking, *, until: float) -> tuple[str, ...]:
     """Wait for background computations on memories; return what is still missing, also at the deadline."""
-    with contextlib.suppress(TimeoutError):  # a busy store may not even report it
+    try:
         async with asyncio.timeout(until - time.monotonic()):
             return await asking.missing()
-    return ()
+    except TimeoutError:
+        return ("embedding: no time left to wait for recent memories",)
 
 
 async def _floor(asking: Asking, query: Query, question: Question) -> Floor | None:

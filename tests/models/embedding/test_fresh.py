@@ -34,7 +34,7 @@ class LoadedLate:
 
 
 async def test_the_time_an_embedder_takes_to_load_is_not_taken_from_the_wait_for_new_vectors():
-    settings = Settings(durability="process", fresh_wait_ms=int(LOADING_S * 750))
+    settings = Settings(durability="process", fresh_wait_ms=int(LOADING_S * 750), search_deadline_ms=60_000)
     async with Memory.open(":memory:", embedder=LoadedLate(), settings=settings) as memory:
         await memory.add("I'm allergic to peanuts")
         results = await memory.search("what must she not eat?")
@@ -42,18 +42,30 @@ async def test_the_time_an_embedder_takes_to_load_is_not_taken_from_the_wait_for
         assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
 
 
+class SlowToKeep(LoadedLate):
+    """An embedder that takes two seconds for a memory."""
+
+    async def embed_batch(self, texts, *, kind="passage"):
+        if any("peanuts" in text for text in texts):
+            await asyncio.sleep(2)
+        return [np.array([1.0, 0.1], np.float32) for _ in texts]
+
+    async def embed(self, text, *, kind="query"):
+        return (await self.embed_batch([text], kind=kind))[0]
+
+
+async def test_a_search_whose_deadline_ends_the_wait_for_new_vectors_says_so():
+    settings = Settings(durability="process", fresh_wait_ms=60_000, search_deadline_ms=1_000)
+    async with Memory.open(":memory:", embedder=SlowToKeep(), settings=settings) as memory:
+        await memory.add("I'm allergic to peanuts")
+        results = await memory.search("who is allergic?")
+        assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
+        assert results.degraded == ("embedding: no time left to wait for recent memories",)
+
+
 async def test_a_search_that_waited_in_vain_says_so_and_answers_from_words():
-    class Slow(LoadedLate):
-        async def embed_batch(self, texts, *, kind="passage"):
-            if kind == "passage":
-                await asyncio.sleep(1)
-            return [np.array([1.0, 0.1], np.float32) for _ in texts]
-
-        async def embed(self, text, *, kind="query"):
-            return (await self.embed_batch([text], kind=kind))[0]
-
     settings = Settings(durability="process", fresh_wait_ms=50)
-    async with Memory.open(":memory:", embedder=Slow(), settings=settings) as memory:
+    async with Memory.open(":memory:", embedder=SlowToKeep(), settings=settings) as memory:
         await memory.add("I'm allergic to peanuts")
         results = await memory.search("who is allergic?")
         assert [hit.content for hit in results.hits] == ["I'm allergic to peanuts"]
