@@ -1,6 +1,11 @@
 """Ranking: fusion of signals, factors, diversity, and newer versions before older ones. Pure.
 
 The trace consists of the same numbers as the score.
+
+People tell a change in words of their own: "I climb on Tuesdays", then "tore a pulley, so I swim laps now". Nothing
+marks the older fact as outdated, and it holds more words of the question. Whether the later fact answers instead is
+estimated by a logistic regression on the question and both facts, fitted by tools/fit_present_answer.py: once with
+vectors, and once for words alone.
 """
 
 from __future__ import annotations
@@ -15,8 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.model import Fusion, Share
-from ricordo.retrieval.signals import Pool
+from ricordo.retrieval.signals import FITTED, Pool
 from ricordo.storage.values import Weights
+from ricordo.text import change
+from ricordo.text.analyzer import index_terms
 from ricordo.text.passages import TOOL
 from ricordo.trust import UNAPPROVED
 
@@ -41,6 +48,11 @@ _UNVOUCHED = 0.75
 _OF_ANOTHER = 0.8
 # A factor this close to 1 is not shown in a trace.
 _NEGLIGIBLE = 1e-9
+COMPARED_WITH_BEST = 6
+"""Number of top hits of which a later fact may answer instead of the best one."""
+INSTEAD_LEAST: float = FITTED["instead"]["least"]
+"""The estimate from which a later fact takes the first place."""
+_LONG = 20  # words of a statement
 
 
 FACTORS = ("confidence", "reinforcement", "trust", "recency", "subject", "order")
@@ -434,3 +446,76 @@ def _reached(start: int, steps: Mapping[int, set[int]]) -> set[int]:
 def _moved(hit: Ranked, *, score: float) -> Ranked:
     """Return a hit with the score of the rank it moves to."""
     return hit._replace(score=score, moved=hit.moved + score - hit.score)
+
+
+def may_answer_instead(question: str, old: str, new: str) -> bool:
+    """Return whether nothing speaks against a newer fact as the answer instead of an older one: it has the number that
+    the question names, and is about no relative that neither the question nor the older fact mentions.
+
+    >>> may_answer_instead("What do I drive?", "I drive a Golf", "Sold it, we go by bike")
+    True
+    >>> may_answer_instead("What do I drive?", "I drive a Golf", "I might get a Tesla")
+    False
+    """
+    if change.has_doubts(old, new):
+        return False
+    asked, before, after = change.topics(question), change.topics(old), change.topics(new)
+    is_of_others = bool(after.others) and not asked.others and not before.others
+    return not is_of_others and asked.identifiers & before.identifiers <= after.identifiers
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """The cosines between a question and its top hits, and between each two of these, on the default scale."""
+
+    asked: Sequence[float]
+    between: Sequence[Sequence[float]]
+
+
+def instead_of_best(
+    question: str, texts: Sequence[str], scores: Sequence[float], newer: Sequence[int], meaning: Meaning | None
+) -> dict[int, float]:
+    """Return how likely each newer fact answers the question instead of the best hit, from 0 to 1, by its place.
+
+    Args:
+        texts: of the top hits, the best one first, with their scores.
+        newer: the places of the facts that were told after the best one.
+        meaning: None without an embedder.
+    """
+    weights = FITTED["instead"]["words" if meaning is None else "meaning"]
+    found: dict[int, float] = {}
+    for place in newer:
+        values = features_instead(question, texts, scores, place, meaning)
+        total = weights["constant"] + sum(weight * values[name] for name, weight in weights.items() if name in values)
+        found[place] = 1 / (1 + exp(-total))
+    return found
+
+
+def features_instead(
+    question: str, texts: Sequence[str], scores: Sequence[float], place: int, meaning: Meaning | None
+) -> dict[str, float]:
+    """Return the features of the hit at a place, newer than the first one. Arguments as for `instead_of_best`."""
+    old, new = texts[0], texts[place]
+    of_texts = change.features(old, new)
+    asked, before, after = (frozenset(index_terms(text)) for text in (question, old, new))
+    found = {
+        "score": scores[place] / scores[0] if scores[0] > 0 else 1.0,
+        "third or later": float(place >= 2),
+        "fourth or later": float(place >= 3),
+        "asks for the newer": float(change.asks_for(question, new, old)),
+        "asks of themselves": float(change.topics(question).is_own),
+        "more words of the question": (len(asked & after) - len(asked & before)) / max(1, len(asked)),
+        "length": min(change.topics(new).length / _LONG, 1.0),
+        "length before": min(change.topics(old).length / _LONG, 1.0),
+        **{name: of_texts[name] for name in ("share", "says so", "introduced", "head", "apart", "branched")},
+    }
+    if meaning is None:
+        return found
+    own, between = meaning.asked[place], meaning.between[place]
+    alike = [between[each] for each in range(1, len(texts)) if each != place]
+    return found | {
+        "meaning": own,
+        "more meaning": own - meaning.asked[0],
+        "says so, alike": of_texts["says so"] * between[0],
+        "nearest": between[0] - max(alike, default=change.USUAL),
+    }

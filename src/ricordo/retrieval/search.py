@@ -46,10 +46,15 @@ from ricordo.retrieval.query import (
 )
 from ricordo.retrieval.ranking import (
     APART,
+    COMPARED_WITH_BEST,
+    INSTEAD_LEAST,
+    Meaning,
     Ranked,
     Ranking,
     fuse,
     in_succession,
+    instead_of_best,
+    may_answer_instead,
     newest_of_equal,
     rank,
     rank_by_seeds,
@@ -224,6 +229,9 @@ def find(
         weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan, filter_)
     if not dated:
         weighed = _repeats_last(weighed, known, plan)
+    if not filter_.archived and not plan.is_of_changes:
+        weighed, instead = _present_answer_first(weighed, known, plan)
+        links += instead
     known, judged = replace(known, nodes={**known.nodes, **told.nodes}), None
     if query.only_relevant or query.judge:
         links += _told(weighed, known)
@@ -751,6 +759,44 @@ def _answers_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list
         if hit.key in asked
     ]
     return [*first, *repeated, *others[len(first) :]]
+
+
+def _present_answer_first(
+    hits: Sequence[Ranked], known: Shortlist, plan: Plan
+) -> tuple[list[Ranked], list[tuple[int, int]]]:
+    """Return hits with a newer fact first that probably answers instead of the best one, which is older; and the keys
+    of the two, as a pair (newer, older).
+    """
+    top = [hit for hit in hits[:COMPARED_WITH_BEST] if hit.key in known.nodes and _stands_alone(known.nodes[hit.key])]
+    facts = [known.nodes[hit.key] for hit in top]
+    if (
+        len(top) < 2
+        or top[0] is not hits[0]
+        or plan.is_of_past
+        or asks_for_a_past(plan.query.text, plan.interval, now=plan.now)
+    ):
+        return list(hits), []
+    newer = [
+        place
+        for place, fact in enumerate(facts)
+        if _stated_at(fact) > _stated_at(facts[0])
+        and _may_be_outdated(facts[0], fact)
+        and {fact.key, facts[0].key} not in known.decided
+        and may_answer_instead(plan.query.text, facts[0].content, fact.content)
+    ]
+    asked = next((each.vector for each in plan.vectors.values()), None)
+    meaning = None
+    if plan.scale is not None and asked is not None and all(fact.key in known.vectors for fact in facts):
+        matrix = np.stack([asked, *(known.vectors[fact.key] for fact in facts)])
+        cosines = plan.scale.as_default(matrix @ matrix.T)
+        meaning = Meaning(cosines[0, 1:].tolist(), cosines[1:, 1:].tolist())
+    texts, scores = [fact.content for fact in facts], [hit.score for hit in top]
+    found = instead_of_best(plan.query.text, texts, scores, newer, meaning)
+    likeliest = max(newer, key=lambda place: found.get(place, 0.0), default=0)
+    if found.get(likeliest, 0.0) < INSTEAD_LEAST:
+        return list(hits), []
+    first = top[likeliest]
+    return _rescored([first, *(hit for hit in hits if hit is not first)], hits), [(first.key, hits[0].key)]
 
 
 def _asking(hits: Sequence[Ranked], known: Shortlist, question: str) -> set[int]:

@@ -758,6 +758,19 @@ def features(old: str, new: str) -> dict[str, float]:
     return _together(found, _of_cues(before, after, new, shared, are_apart=bool(found["apart"])))
 
 
+def has_doubts(old: str, new: str) -> bool:
+    """Return whether anything speaks against a newer statement as a change of an older one: it is a wish, a memory, a
+    quotation or a task, or about somebody else.
+
+    >>> has_doubts("I drive a Golf", "I might get a Tesla")
+    True
+    >>> has_doubts("I drive a Golf", "Sold it, we go by bike")
+    False
+    """
+    found = features(old, new)
+    return any(found[name] for name in DOUBTS) or _is_task(new) or are_of_two_people(old, new)
+
+
 def _together(of_topics: Mapping[str, float], of_cues: Mapping[str, float]) -> dict[str, float]:
     return {
         **of_topics,

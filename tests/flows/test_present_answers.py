@@ -1,0 +1,81 @@
+"""A later fact that answers a question as well as the best hit comes first, without being marked as a change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ricordo import Memory
+
+START = datetime(2026, 1, 5, tzinfo=UTC)
+OTHERS = ("The keys hang beside the door", "Ruth plays the viola")
+
+
+async def first_of(facts: tuple[str, ...], question: str) -> str:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for weeks, fact in enumerate((OTHERS[0], *facts, OTHERS[1])):
+            await memory.remember(fact, at=START - timedelta(weeks=20 - weeks))
+        assert await memory.review() == []
+        return (await memory.search(question)).hits[0].content
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "question"),
+    [
+        (
+            "I have my tea with two sugars",
+            "Took some getting used to, but I drink my tea plain, dentist's orders, and it tastes of something",
+            "How do I take my tea?",
+        ),
+        (
+            "Netflix is 13 a month",
+            "streaming got dearer again and it is 19.99 for Netflix and the rest of the family",
+            "How much is Netflix?",
+        ),
+    ],
+)
+async def test_a_later_fact_in_other_words_comes_first(old, new, question):
+    assert await first_of((old, new), question) == new
+    assert await first_of((new, old), question) == old
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "question"),
+    [
+        (
+            "I have my tea with two sugars",
+            "My mother drinks her tea plain, dentist's orders, and it tastes of something to her for once",
+            "How do I take my tea?",
+        ),
+        (
+            "Netflix is 13 a month",
+            "Maybe streaming gets dearer again and it is 19.99 for Netflix and the rest of the family",
+            "How much is Netflix?",
+        ),
+        (
+            "Netflix is 13 a month",
+            "Cancel Netflix and look for a cheaper one for the rest of the family",
+            "How much is Netflix?",
+        ),
+    ],
+)
+async def test_a_wish_a_task_or_what_is_said_of_somebody_else_does_not_take_the_place(old, new, question):
+    assert await first_of((old, new), question) == old
+
+
+async def test_a_question_about_the_past_gets_the_older_fact():
+    old = "Netflix is 13 a month"
+    new = "streaming got dearer again and it is 19.99 for Netflix and the rest of the family"
+    assert await first_of((old, new), "How much was Netflix before?") == old
+
+
+async def test_what_was_decided_is_left_alone():
+    old = "Netflix is 13 a month"
+    new = "streaming got dearer again and it is 19.99 for Netflix and the rest of the family"
+    async with Memory.open(":memory:", embedder=None) as memory:
+        known = await memory.remember(old, at=START - timedelta(weeks=20))
+        await memory.remember(new, at=START - timedelta(weeks=2))
+        assert (await memory.search("How much is Netflix?")).hits[0].content == new
+        await memory.confirm(known.id)
+        assert (await memory.search("How much is Netflix?")).hits[0].content == old
