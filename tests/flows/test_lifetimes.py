@@ -522,3 +522,47 @@ async def test_what_began_today_is_kept(memory: Any, clock: HandClock, said: str
 )
 async def test_what_was_so_on_a_day_is_an_event(memory: Any, said: str) -> None:
     assert (await memory.remember(said)).category == "event"
+
+
+# On Thursday, 1 January 2026.
+@pytest.mark.parametrize(
+    ("said", "days"),
+    [
+        ("seit freitag bin ich krank", ["2025-12-26"]),
+        ("ich rauche seit montag nicht mehr", ["2025-12-29"]),
+        ("ab freitag bin ich im urlaub", ["2026-01-02"]),
+        ("since monday ms yilmaz runs our team", ["2025-12-29"]),
+        ("from monday ms yilmaz runs our team", ["2026-01-05"]),
+        ("depuis lundi je suis malade", ["2025-12-29"]),
+        ("dès lundi je travaille à la mairie", ["2026-01-05"]),
+        ("desde el lunes estoy enferma", ["2025-12-29"]),
+        ("desde el lunes trabajaré en la tienda", ["2026-01-05"]),
+        ("desde sábado não tenho internet", ["2025-12-27"]),
+        ("è da lunedì che non dormo", ["2025-12-29"]),
+        ("da lunedì lavorerò in banca", ["2026-01-05"]),
+        ("da lunedì sono in ferie", []),
+        ("уже с понедельника болею", ["2025-12-29"]),
+        ("с понедельника буду работать дома", ["2026-01-05"]),
+        ("с понедельника болею", []),
+    ],
+)
+async def test_what_has_begun_began_on_the_last_such_day(memory: Any, said: str, days: list[str]) -> None:
+    """What may have begun or be to come is left as it was said."""
+    assert list((await memory.remember(said)).attributes.get("dates", {}).values()) == days
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "choir practice wednesday 19:00 in the philippuskirche",
+        "Chorprobe Mittwoch 19 Uhr in der Philippuskirche",
+        "yoga jeudi 18h30",
+        "coro el miércoles a las 19:00",
+        "coro mercoledì alle 19",
+        "coro quarta às 19h",
+        "репетиция хора в среду в 19:00",
+    ],
+)
+async def test_a_weekday_of_a_habit_is_not_one_day(memory: Any, said: str) -> None:
+    assert "dates" not in (await memory.remember(said)).attributes
+    assert (await memory.remember("Dentist Friday 10am")).attributes["dates"] == {"Friday": "2026-01-02"}

@@ -156,6 +156,9 @@ class Vocabulary(Lexicon):
 
     weekday_lists = pattern_of(lambda each: each.dates.weekday_lists, r"\b(?:{})\b", flags=re.IGNORECASE)
 
+    since = pattern_of(lambda each: each.dates.since, r"(?:{})\b", flags=re.IGNORECASE)
+    since_or_from = pattern_of(lambda each: each.dates.since_or_from, r"(?:{})\b", flags=re.IGNORECASE)
+
     @cached_property
     def numeric(self) -> re.Pattern[str]:
         return re.compile(self._numeric or NEVER)
@@ -324,7 +327,8 @@ _HABIT = re.compile("W[-&]?h?W")
 class Found:
     """The days that a text names, the span of the words (character offsets), and their kinds.
 
-    `named` is the time in the words: in "before Friday", that Friday.
+    `named` is the time in the words: in "before Friday", that Friday. `is_clear`: the words say whether the time has
+    come or is to come; "da lunedì" alone does not.
     """
 
     days: Days
@@ -332,6 +336,7 @@ class Found:
     end: int
     kinds: str = ""
     named: Days | None = None
+    is_clear: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -433,11 +438,13 @@ def find_all_days(text: str, *, today: date, ahead: bool, languages: LanguageSet
         languages: the languages of the statement; detected with `languages_of` by default.
     """
     languages = languages_of(text) if languages is None else languages
-    tokens, now = _tokens_of_time(text, languages), Today(date=today, is_ahead=ahead)
+    tokens, words = _tokens_of_time(text, languages), vocabulary(languages)
     taken: set[int] = set()
     all_found = []
-    for match, found in _matches(_STATED_RULES, tokens, vocabulary(languages)):
+    for match, found in _matches(_STATED_RULES, tokens, words):
         places, rule = range(match.first, match.last), match.rule
+        begun = _has_begun(text, match) if ahead and rule == "since" else False
+        now = Today(date=today, is_ahead=ahead and begun is not True)
         if not taken.isdisjoint(places) or not _is_safely_stated(match, found, ahead=ahead):
             continue
         try:
@@ -451,8 +458,22 @@ def find_all_days(text: str, *, today: date, ahead: bool, languages: LanguageSet
             taken.update(places)
             start, end = tokens[match.first].start, tokens[match.last - 1].end
             known = match.matched + ("F" if rule == "forward" else "")
-            all_found.append(Found(days=days, start=start, end=end, kinds=known, named=named))
+            is_clear = begun is not None or "W" not in known
+            all_found.append(Found(days=days, start=start, end=end, kinds=known, named=named, is_clear=is_clear))
     return sorted(all_found, key=lambda each: each.start)
+
+
+def _has_begun(text: str, match: _Match) -> bool | None:
+    """Return whether what holds "since" a time holds already, and not "from" then on; None if the words may mean both:
+    "da lunedì", "с понедельника".
+    """
+    start, words = match.tokens[match.first].start, match.words
+    may_be_to_come = words.since_or_from.match(text, start) is not None
+    if may_be_to_come and looks_ahead(match.sentence, words):
+        return False
+    if words.since.match(text, start):
+        return True
+    return None if may_be_to_come else False
 
 
 # "Friday 9" is the ninth if a Friday soon is; otherwise 9 is an hour, or a count of something. "Friday the 9th" is no

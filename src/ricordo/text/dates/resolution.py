@@ -37,7 +37,8 @@ class DatedPhrase(NamedTuple):
 
     `is_relative`: the date depends on the day the statement was made. `is_open`: the statement holds from then on
     ("since May"). `is_deadline`: it holds until then ("by May"). `is_arranged`: something was arranged for it ("tickets
-    for 14 January").
+    for 14 January"). `is_clear`: the statement says which day is meant; a weekday of a habit is any, and one after
+    Italian "da" may be past or to come.
     """
 
     start: int
@@ -50,6 +51,7 @@ class DatedPhrase(NamedTuple):
     is_open: bool
     is_deadline: bool
     is_arranged: bool
+    is_clear: bool
 
 
 @cached(maxsize=4_096)
@@ -93,6 +95,7 @@ def dated_phrases(
                 is_open=each.days.end is None,
                 is_deadline=each.days.start is None,
                 is_arranged=each.start in arranged,
+                is_clear=each.is_clear and not _is_of_habit(each, text),
             )
         )
     return tuple(found)
@@ -142,18 +145,31 @@ def _arranged(languages: LanguageSet) -> tuple[re.Pattern[str], re.Pattern[str]]
     return after, beginning
 
 
+def _is_of_habit(found: Found, text: str) -> bool:
+    """Return whether a weekday stands in words for what lasts: "choir practice wednesday 19:00"."""
+    if found.kinds.strip("ijhx.") != "W":
+        return False
+    habits = _lasting(languages_of(text)).finditer(text)
+    return any(each.start() <= found.start and found.end <= each.end() for each in habits)
+
+
+@cached()
+def _lasting(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.lifetimes.lasting, flags=re.IGNORECASE)
+
+
 @cached()
 def _past(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.lifetimes.past, flags=re.IGNORECASE)
 
 
 def resolved_dates(text: str, *, today: date) -> dict[str, str]:
-    """Map the relative phrases of a statement to dates: a day, month or year in ISO 8601, or the first and last day
-    separated by a slash.
+    """Map the relative phrases of a statement that are clear to dates: a day, month or year in ISO 8601, or the first
+    and last day separated by a slash.
     """
     found: dict[str, str] = {}
     for each in dated_phrases(text, today=today):
-        if each.is_relative:
+        if each.is_relative and each.is_clear:
             found.setdefault(each.text, iso_of(each))
     return found
 

@@ -152,6 +152,9 @@ class Dates:
         hours: words after a number that make it a time of day: "Friday 9 am", "Freitag 18 Uhr".
         weekday_lists: lists of short weekdays, which tell a habit: "mon wed fri".
         each_week: articles with which a weekday is every one: "los" in "los lunes".
+        since: what a time that has come follows: "since Monday", not "from Monday".
+        since_or_from: what a time follows that has come or is to come: "da lunedì". It lists words of
+            `since`, too, that mean a time to come in a sentence about the future: "desde el lunes trabajaré".
         upcoming: questions about what is to come, without a day: "What is coming up?".
         yearly: what comes back every year, also if it is told with its year: "was born on 3 May 2015".
     """
@@ -168,6 +171,8 @@ class Dates:
     mornings: Words = ()
     weekday_lists: Patterns = ()
     each_week: Words = ()
+    since: Patterns = ()
+    since_or_from: Patterns = ()
     loose: Words = ()
     now: Words = ()
     clock_ago: Patterns = ()
