@@ -566,3 +566,34 @@ async def test_what_has_begun_began_on_the_last_such_day(memory: Any, said: str,
 async def test_a_weekday_of_a_habit_is_not_one_day(memory: Any, said: str) -> None:
     assert "dates" not in (await memory.remember(said)).attributes
     assert (await memory.remember("Dentist Friday 10am")).attributes["dates"] == {"Friday": "2026-01-02"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "seit heute rauch ich nich mehr",
+        "mira isst kein fleisch mehr seit heute",
+        "seit heute nix mehr mit zucker",
+        "depuis aujourd'hui je ne fume plus",
+        "je ne fume plus depuis aujourd'hui",
+        "j'ai arrêté de fumer aujourd'hui",
+        "ya no fumo desde hoy",
+        "hoy he dejado de fumar",
+        "non fumo più da oggi",
+        "oggi ho smesso di fumare",
+        "já não fumo desde hoje",
+        "с сегодняшнего дня не курю",
+        "сегодня бросил курить",
+        "i quit smoking today",
+    ],
+)
+async def test_what_somebody_does_no_more_from_today_on_lasts(memory: Any, said: str) -> None:
+    assert (await memory.remember(said)).expires_at is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["seit heute hab ich schnupfen", "je suis fatigué depuis hier", "the dog stopped eating today"],
+)
+async def test_what_began_today_may_pass(memory: Any, said: str) -> None:
+    assert (await memory.remember(said)).expires_at is not None
