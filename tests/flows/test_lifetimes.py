@@ -592,8 +592,7 @@ async def test_what_somebody_does_no_more_from_today_on_lasts(memory: Any, said:
 
 
 @pytest.mark.parametrize(
-    "said",
-    ["seit heute hab ich schnupfen", "je suis fatigué depuis hier", "the dog stopped eating today"],
+    "said", ["seit heute hab ich schnupfen", "je suis fatigué depuis hier", "the dog stopped eating today"]
 )
 async def test_what_began_today_may_pass(memory: Any, said: str) -> None:
     assert (await memory.remember(said)).expires_at is not None

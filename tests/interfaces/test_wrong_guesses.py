@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,10 @@ def ricordo(*words: str, cwd: Path) -> Outcome:
         ("get", "show"),
         ("edit", "correct"),
         ("info", "stats"),
+        ("why", "explain"),
+        ("answer", "ask"),
+        ("new", "remember"),
+        ("decide", "resolve"),
     ],
 )
 def test_a_command_of_another_program_names_the_one_to_use(tmp_path: Path, typed: str, meant: str) -> None:
@@ -52,6 +59,44 @@ def test_words_without_quotes_are_told_to_be_quoted(tmp_path: Path) -> None:
     done = ricordo("remember", "I", "like", "trains", cwd=tmp_path)
     assert done.status == 2
     assert "quotes" in done.err
+
+
+@pytest.mark.parametrize("typed", ["list", "list --json", "search tea", "--help", "search --help"])
+def test_a_reader_that_is_gone_is_no_error(tmp_path: Path, typed: str) -> None:
+    assert ricordo("remember", "Anna likes tea", cwd=tmp_path).status == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = {**os.environ, "RICORDO_EMBEDDER": "none", "XDG_DATA_HOME": str(tmp_path / "data")}
+    command = [sys.executable, "-m", "ricordo", *typed.split()]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, env=environment, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_question_needs_no_quotes(tmp_path: Path) -> None:
+    assert ricordo("remember", "My rent is 900", cwd=tmp_path).status == 0
+    for typed in ("search", "query", "ask", "context"):
+        done = ricordo(typed, "what", "is", "my rent", cwd=tmp_path)
+        assert (done.status, "My rent is 900" in done.out) == (0, True), done
+    assert ricordo("search", "what", "is", "--limit", "3", "my", "rent", cwd=tmp_path).status == 0
+    assert ricordo("search", cwd=tmp_path).status == 2
+
+
+def test_a_decision_of_two_words_needs_no_quotes(tmp_path: Path) -> None:
+    for told in ("Tom works as a waiter", "Tom works as a singer"):
+        assert ricordo("remember", told, cwd=tmp_path).status == 0
+    item = json.loads(ricordo("review", "--json", cwd=tmp_path).out)["reviews"][0]["id"]
+    assert ricordo("resolve", item, "keep", "neither", cwd=tmp_path).status == 2
+    assert ricordo("resolve", item, "keep", "both", cwd=tmp_path).status == 0
+    listed = ricordo("list", cwd=tmp_path).out
+    assert "waiter" in listed and "singer" in listed
+
+
+@pytest.mark.parametrize("verb", ["review", "receipts", "sessions", "documents", "runs", "log", "list", "search tea"])
+def test_a_limit_of_nothing_is_refused_in_the_same_words_everywhere(tmp_path: Path, verb: str) -> None:
+    done = ricordo(*verb.split(), "--limit", "0", cwd=tmp_path)
+    assert done.status == 2
+    assert "limit: 0 is not a whole number from 1 to 1,000" in done.err
 
 
 def test_a_task_may_be_typed_as_in_notes(tmp_path: Path) -> None:

@@ -303,11 +303,31 @@ def view(*verbs: str) -> Callable[[W], W]:
 _HELP_NAMES: Mapping[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 
+@contextmanager
+def _until_closed() -> Iterator[None]:
+    """End the program without an error if the reader of its output is gone, such as `head`; click would end it with
+    status 1.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        discard_stdout()
+        raise click.exceptions.Exit(0) from None
+
+
 class Program(click.Group):
     """The program. Verbs are built on demand: one takes 1 ms, all together 35 ms."""
 
     def __init__(self, name: str, **given: Any) -> None:
         super().__init__(name, context_settings=dict(_HELP_NAMES), **given)
+
+    def make_context(self, *given: Any, **more: Any) -> click.Context:
+        with _until_closed():  # `--help` prints
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _until_closed():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_panels())
@@ -621,8 +641,9 @@ def _print(answer: Any, context: CommandContext, typed: Mapping[str, Any]) -> in
             _VIEWS[context.verb](context, answer)
         else:
             context.show(answer, typed)
-    except BrokenPipeError:  # the reader closed the pipe
-        raise
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader closed the pipe: what was asked for is done
+        discard_stdout()
     except OSError as error:
         discard_stdout()
         raise UnavailableError(f"the output cannot be written: {error.strerror}") from error

@@ -61,6 +61,14 @@ _LINE_BREAK = "↵"
 _PADDING = re.compile(r"(?<! ) +((?:\x1b\[[0-9;]*m)*)(?=\n)")
 
 
+class _Console(Console):
+    """A console that does not end the program itself if the reader of its output is gone, such as `head`."""
+
+    def on_broken_pipe(self) -> None:
+        discard_stdout()
+        raise  # called while the BrokenPipeError is handled
+
+
 class _Trimmed:
     """A stream without spaces at the ends of lines. Tables are padded to the width of their longest line."""
 
@@ -75,7 +83,7 @@ class _Trimmed:
 
 
 def _console(file: TextIO) -> Console:
-    console = Console(file=cast("TextIO", _Trimmed(file)), highlight=False, markup=False, emoji=False)
+    console = _Console(file=cast("TextIO", _Trimmed(file)), highlight=False, markup=False, emoji=False)
     if not any(os.isatty(descriptor) for descriptor in (0, 1, 2)) and "COLUMNS" not in os.environ:
         console.width = _FILE_WIDTH
     return console
