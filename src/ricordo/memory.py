@@ -2056,7 +2056,7 @@ class Memory:
             DeniedError: `all_owners` by a scoped caller.
         """
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= 3_660:
-            raise InvalidError("days must be a number from 1 to 3,660")
+            raise InvalidError(f"days: {days!r} is not a whole number from 1 to 3,660")
         scope = None if all_owners else self._scope
         since = (date.fromisoformat(self._opened.today()) - timedelta(days=days - 1)).isoformat()
         return self._told("spending", await self._read(lambda tx: tx.runs.model_use(scope, since=since)))

@@ -617,8 +617,6 @@ def parameter(name: str, words: Mapping[str, Any]) -> click.Parameter:
 
 def _type(kind: str, words: Mapping[str, Any]) -> click.ParamType[Any]:
     """Return the click type of a parameter: a name in `_TYPES`, a list of choices, or text."""
-    if "min" in words:
-        return click.IntRange(min=words["min"]) if kind == "int" else click.FloatRange(min=words["min"])
     choices = words["choices"] if kind == "choice" else get_args(getattr(model, kind, None))
     return click.Choice(choices) if choices else _TYPES.get(kind, click.STRING)
 
