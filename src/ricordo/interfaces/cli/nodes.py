@@ -150,9 +150,7 @@ def reviews(ctx: CommandContext, found: Sequence[Review]) -> None:
         for why, text in _why(review):
             lines.add_row("", why, dim(one_line(text)))
     ctx.out.print(lines)
-    ctx.hint(
-        "Decide: ricordo resolve ID replace, 'keep both' or 'keep old'; for quarantine and merges, approve or refuse."
-    )
+    ctx.hint("Decide: ricordo resolve ID replace, keep both or keep old; for quarantine and merges, approve or refuse.")
 
 
 def reasons_of(review: Review) -> list[str]:

@@ -605,7 +605,10 @@ def parameter(name: str, words: Mapping[str, Any]) -> click.Parameter:
     if words.get("argument", is_required):
         metavar = words.get("metavar", name.upper())
         metavar = metavar if is_required or metavar.startswith("[") else f"[{metavar}]"
-        return click.Argument([name], nargs=-1 if is_list else 1, type=_type(kind, words), metavar=metavar, **given)
+        is_text = words.get("words", False)
+        given |= {"callback": _as_text} if is_text else {}
+        nargs = -1 if is_list or is_text else 1
+        return click.Argument([name], nargs=nargs, type=_type(kind, words), metavar=metavar, **given)
     option = words.get("name", f"--{name.replace('_', '-')}")
     if kind == "flag":
         return click.Option([option, name], is_flag=True, help=words["help"])
@@ -613,6 +616,11 @@ def parameter(name: str, words: Mapping[str, Any]) -> click.Parameter:
         return click.Option([f"{option}/--no-{option[2:]}", name], default=None, **given)
     metavar = words.get("metavar", kind.upper())
     return click.Option([option, name], type=_type(kind, words), multiple=is_list, metavar=metavar, **given)
+
+
+def _as_text(ctx: click.Context, parameter: click.Parameter, words: Sequence[str]) -> str | None:
+    """Join the words of a text that was typed without quotes."""
+    return " ".join(words) if words else None
 
 
 def _type(kind: str, words: Mapping[str, Any]) -> click.ParamType[Any]:
