@@ -600,6 +600,7 @@ export interface ContextPartsResult {
   complexity: string;
   sections?: ContextSection[];
   receipt?: string | null;
+  left_out?: number;
 }
 
 export interface BriefPartsParameters {
@@ -623,6 +624,7 @@ export interface BriefPartsResult {
   model?: string | null;
   cut?: number;
   degraded?: string[];
+  left_out?: number;
 }
 
 export interface GetParameters {

@@ -1615,8 +1615,10 @@ class Context:
     """What an agent should know before it answers a prompt.
 
     Attributes:
-        text: the complete context as fenced Markdown; None if no memory is relevant to the prompt.
+        text: the complete context as fenced Markdown; None if no memory is relevant to the prompt, or no line fits into
+            the budget.
         tokens: its estimated length; at most `budget`.
+        left_out: number of lines that did not fit into the budget.
         complexity: the complexity of the prompt, `simple` or `complex`.
         receipt: its receipt (`receipt.id`); None if it left none.
     """
@@ -1627,6 +1629,7 @@ class Context:
     complexity: str
     sections: tuple[ContextSection, ...] = ()
     receipt: ReceiptId | None = None
+    left_out: int = 0
 
     @property
     def ids(self) -> frozenset[str]:
@@ -1693,8 +1696,9 @@ class Briefing:
     """What to know at the beginning of a session.
 
     Attributes:
-        text: the complete briefing as fenced Markdown; None if there are no memories.
+        text: the complete briefing as fenced Markdown; None if there are no memories, or no line fits into the budget.
         tokens: its estimated length; at most `budget`.
+        left_out: number of lines that did not fit into the budget.
         seq: the number of the latest commit; pass it as `since` to start the next briefing there.
         model: the language model that wrote it; None if the lines are the memories themselves.
         cut: number of the model's lines dropped because no memory supports them.
@@ -1709,6 +1713,7 @@ class Briefing:
     model: str | None = None
     cut: int = 0
     degraded: tuple[str, ...] = ()
+    left_out: int = 0
 
     @property
     def ids(self) -> frozenset[str]:

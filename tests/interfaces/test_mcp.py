@@ -808,3 +808,16 @@ async def test_no_tool_stores_a_wish_to_forget_or_a_question(tmp_path: Path) -> 
             for tool, arguments in (*calls, ("remember_facts", {"facts": [{"content": text}]})):
                 assert (await client.call_tool(tool, arguments)).is_error, tool
         assert not (await client.call_tool("list_memories", {})).structured_content["nodes"]
+
+
+async def test_a_model_reads_that_a_list_is_cut_and_that_a_budget_is_too_small(tmp_path: Path) -> None:
+    async with Client(stdio_client(_program(tmp_path / "me.db", "--profile", "full"))) as client:
+        for work in ("singer", "waiter", "cook"):
+            await client.call_tool("remember_fact", {"content": f"Tom works as a {work}"})
+        assert "1 shown; a higher limit" in _text(await client.call_tool("list_reviews", {"limit": 1}))
+        assert "higher limit" not in _text(await client.call_tool("list_reviews", {}))
+        asked = {"prompt": "What does Tom work as?"}
+        assert "Nothing fits into 50 tokens" in _text(await client.call_tool("get_context", {**asked, "budget": 50}))
+        assert "Tom works" in _text(await client.call_tool("get_context", asked))
+        asked = {"prompt": "Who won the cup?", "budget": 50}
+        assert "Nothing in the memory matters" in _text(await client.call_tool("get_context", asked))

@@ -112,6 +112,7 @@ def test_query_uses_full_text_only(cli: Cli) -> None:
 
 def test_context_prints_the_block_or_null(cli: Cli) -> None:
     nothing = {"context": None, "tokens": 0, "budget": 1_000, "complexity": "simple", "sections": [], "receipt": None}
+    nothing["left_out"] = 0
     assert cli("context", "what does Anna drink?", "--json").json == nothing
     remembered(cli, "Anna drinks green tea")
     assert (
@@ -554,4 +555,23 @@ def test_two_own_names_of_an_import_are_one_person_with_their_relations(cli: Cli
     page = cli("entity", "Marta").out
     assert "Tommaso (your son); Federica Tosi (your boss)" in page and "your son, boss" not in page
     assert cli("entity", "Tommaso", "--json").json["relation"] == "son"
-    assert cli("review", "--json").json == {"reviews": []}
+    assert cli("review", "--json").json == {"reviews": [], "total": 0}
+
+
+def test_a_cut_list_of_reviews_says_how_many_there_are(cli: Cli) -> None:
+    for work in ("singer", "waiter", "cook", "baker"):
+        cli("remember", f"Tom works as a {work}")
+    assert "2 of 3; a higher --limit shows more." in cli("review", "--limit", "2").out
+    assert cli("review", "--limit", "2", "--json").json["total"] == 3
+    assert "higher" not in cli("review").out
+
+
+def test_a_budget_that_holds_nothing_is_not_an_empty_memory(cli: Cli) -> None:
+    assert "nothing to brief about" in cli("brief", "--budget", "50").err
+    cli("remember", "Tom works as a singer")
+    for typed in (("brief",), ("context", "what does Tom work as?")):
+        done = cli(*typed, "--budget", "50")
+        assert "Nothing fits into 50 tokens; 1 line is left out. Set a larger `--budget`." in done.err, typed
+        assert cli(*typed, "--budget", "50", "--json").json["left_out"] == 1
+        assert cli(*typed, "--budget", "500", "--json").json["left_out"] == 0
+    assert "relevant" in cli("context", "who won the cup?", "--budget", "50").err

@@ -23,6 +23,7 @@ from ricordo.interfaces.serialize import (
     resolve_run_id,
     results_as_text,
     stored_as_text,
+    too_small,
     withhold,
     without_tail,
 )
@@ -223,13 +224,27 @@ class Dispatcher:
                 answer, left_out = without_tail(answer)
             return answer, results_as_text(answer, left_out=left_out)
         if not answer and capability.method in _NOTHING:
-            return answer, _NOTHING[capability.method]
+            return answer, await self._too_small(capability, given, caller) or _NOTHING[capability.method]
         if capability.method in _RECORDING:
             ids, given_texts = _recorded(answer, check_arguments(capability, given, as_tool=True))
             stored = await (await self.memory(caller)).store_view.nodes(ids)
             return answer, recorded_as_text([stored.get(id) for id in ids], given_texts)
         is_filed = caller.chat is not None and capability.method in STORING
-        return answer, stored_as_text(answer) if is_filed else as_text(answer)
+        text = stored_as_text(answer) if is_filed else as_text(answer)
+        if isinstance(answer, list | tuple):
+            most = _limit(capability, check_arguments(capability, given, as_tool=True))
+            text += f"\n{most:,} shown; a higher limit shows more, if there are any." if len(answer) == most else ""
+        return answer, text
+
+    async def _too_small(self, capability: Capability, given: object, caller: Caller) -> str:
+        """Return that a given budget holds no line of a context; "" if there is none."""
+        from ricordo.interfaces.schema import check_arguments  # imports the memory
+
+        arguments = check_arguments(capability, given, as_tool=True)
+        if capability.method != "context" or "budget" not in arguments:
+            return ""
+        memory = await self.memory(caller)
+        return too_small(await memory.context_parts(**{**arguments, "receipt": False}), "`budget`")
 
     @contextlib.contextmanager
     def _counted(self, caller: Caller, *, is_long: bool) -> Iterator[None]:
@@ -316,6 +331,14 @@ class Dispatcher:
             self._opening.cancel()
         with contextlib.suppress(RicordoError, asyncio.CancelledError):
             await (await self._opening).close()
+
+
+def _limit(capability: Capability, arguments: Mapping[str, Any]) -> int | None:
+    """Return the most items that a call returns; None if it has no limit."""
+    from ricordo.interfaces.schema import function_of  # imports the memory
+
+    parameter = inspect.signature(function_of(capability)).parameters.get("limit")
+    return None if parameter is None else arguments.get("limit", parameter.default)
 
 
 def _told(arguments: Mapping[str, Any]) -> Sequence[str]:

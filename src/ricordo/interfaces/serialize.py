@@ -23,7 +23,9 @@ from ricordo.model import (
     Answer,
     Archive,
     ArchiveReport,
+    Briefing,
     Commit,
+    Context,
     Conversation,
     Entity,
     ErasureReport,
@@ -117,6 +119,18 @@ def _compact(plain: Any) -> Any:
         kept = {name: _compact(each) for name, each in plain.items()}
         return {name: each for name, each in kept.items() if each not in (None, "", [], {})}
     return [_compact(each) for each in plain] if isinstance(plain, list) else plain
+
+
+def too_small(block: Context | Briefing, budget: str) -> str:
+    """Return a sentence about a block whose budget holds none of its lines; "" for any other block.
+
+    Args:
+        budget: what a caller sets the budget with.
+    """
+    if block.text is not None or not block.left_out:
+        return ""
+    lines = plural(block.left_out, "line is", "lines are")
+    return f"Nothing fits into {block.budget:,} tokens; {lines} left out. Set a larger {budget}."
 
 
 def error_value(error: RicordoError) -> dict[str, Any]:

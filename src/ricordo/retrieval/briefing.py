@@ -14,7 +14,7 @@ from ricordo.clock import handle_of, to_ms
 from ricordo.errors import InvalidError
 from ricordo.model import Briefing, Category, ContextLine, ContextName, ContextSection, Hit, Node, Scope
 from ricordo.ports import TokenCounter
-from ricordo.retrieval.context import EstimatedTokens, doubt, fact_line, fenced, fitted, people_line, when
+from ricordo.retrieval.context import EstimatedTokens, doubt, fact_line, fenced, fitted, left_out, people_line, when
 from ricordo.retrieval.hits import as_own, as_shown, caveat, hit_of, may_be_quoted, newer_in_doubt, writers
 from ricordo.retrieval.inspection import known_people
 from ricordo.retrieval.owner import is_always_useful, most_telling, own_facts
@@ -122,7 +122,7 @@ def compose(found: Gathered, *, budget: int) -> Briefing:
         drafts[name] = [*facts[:first], *drafts[name], *facts[first:]]
     room, tokens = int(budget * _SAFE), EstimatedTokens()
     sections = fitted(drafts, SECTIONS, budget=room, tokens=tokens, first=found.always_useful)
-    return briefing_of(sections, budget, found.seq)
+    return briefing_of(sections, budget, found.seq, left_out=left_out(drafts, sections))
 
 
 def briefing_of(sections: tuple[ContextSection, ...], budget: int, seq: int, **more: Any) -> Briefing:

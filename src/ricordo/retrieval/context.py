@@ -87,11 +87,19 @@ def assemble(
     room = int((budget - fence_tokens(tokens)) * SECTIONS["people"][1]) - tokens.count(f"## {SECTIONS['people'][0]}\n")
     people = [_within(each, room, tokens) for each in drafts.get("people", ())]
     sections = fitted({**drafts, "people": people}, SECTIONS, budget=budget, tokens=tokens)
+    missing = left_out(drafts, sections) if any(drafts.get(name) for name in (*_SPEAKING, "people")) else 0
     is_list = any(line.id is None for section in sections for line in section.lines)
     if not (is_list or any(section.name in _SPEAKING for section in sections)):
-        return Context(text=None, tokens=0, budget=budget, complexity=complexity)
-    text = fenced(sections)
-    return Context(text=text, tokens=tokens.count(text), budget=budget, complexity=complexity, sections=sections)
+        return Context(text=None, tokens=0, budget=budget, complexity=complexity, left_out=missing)
+    text, count = fenced(sections), tokens.count
+    return Context(
+        text=text, tokens=count(text), budget=budget, complexity=complexity, sections=sections, left_out=missing
+    )
+
+
+def left_out(drafts: Mapping[ContextName, Sequence[ContextLine]], sections: Sequence[ContextSection]) -> int:
+    """Return how many of the lines drafted for a block are not in its sections."""
+    return sum(map(len, drafts.values())) - sum(len(each.lines) for each in sections)
 
 
 def fitted(

@@ -136,9 +136,8 @@ def retention_bar(part: float) -> Text:
     return Text.assemble(("█" * full, colour), ("░" * (_BAR - full), "dim"), f" {part:4.0%}")
 
 
-@view("review")
-def reviews(ctx: CommandContext, found: Sequence[Review]) -> None:
-    """Print two lines for each review, the newer fact first."""
+def reviews(ctx: CommandContext, found: Sequence[Review], *, total: int) -> None:
+    """Print two lines for each review, the newer fact first, and how many there are."""
     if not found:
         ctx.out.print("Nothing to decide.")
         return
@@ -150,6 +149,8 @@ def reviews(ctx: CommandContext, found: Sequence[Review]) -> None:
         for why, text in _why(review):
             lines.add_row("", why, dim(one_line(text)))
     ctx.out.print(lines)
+    if total > len(found):
+        ctx.out.print(dim(f"{len(found):,} of {total:,}; a higher --limit shows more."))
     ctx.hint("Decide: ricordo resolve ID replace, keep both or keep old; for quarantine and merges, approve or refuse.")
 
 

@@ -13,7 +13,7 @@ from ricordo.errors import InvalidError
 from ricordo.interfaces.cli import hits, nodes
 from ricordo.interfaces.cli.options import CommandContext, command
 from ricordo.interfaces.cli.terminal import Output, dim, minute, one_line, safe, table
-from ricordo.interfaces.serialize import without_tail
+from ricordo.interfaces.serialize import too_small, without_tail
 from ricordo.model import ClosedReason, Receipt, ReceiptReplay, Results, StaleReason, StandingQuestion
 from ricordo.text.sentences import plural
 
@@ -86,12 +86,14 @@ async def context(ctx: CommandContext, memory: Memory, prompt: str, **given: Any
 
     def show(out: Console) -> None:
         if parts.text is None:
-            ctx.notice("Nothing in the memory is relevant to this.")
+            ctx.notice(too_small(parts, "`--budget`") or "Nothing in the memory is relevant to this.")
         else:
             click.echo(safe(parts.text))
             ctx.hint(f"About {parts.tokens} of at most {parts.budget} tokens.")
 
-    shown = {name: getattr(parts, name) for name in ("tokens", "budget", "complexity", "sections", "receipt")}
+    shown = {
+        name: getattr(parts, name) for name in ("tokens", "budget", "complexity", "sections", "receipt", "left_out")
+    }
     return Output(data={"context": parts.text, **shown}, show=show)
 
 
@@ -105,12 +107,12 @@ async def brief(ctx: CommandContext, memory: Memory, **given: Any) -> Output:
 
     def show(out: Console) -> None:
         if found.text is None:
-            ctx.notice("There is nothing to brief about yet.")
+            ctx.notice(too_small(found, "`--budget`") or "There is nothing to brief about yet.")
         else:
             click.echo(safe(found.text))
             ctx.hint(f"About {found.tokens} of at most {found.budget} tokens. Next time: --since {found.seq}")
 
-    shown = {name: getattr(found, name) for name in ("tokens", "budget", "seq", "sections", "model", "cut")}
+    shown = {name: getattr(found, name) for name in ("tokens", "budget", "seq", "sections", "model", "cut", "left_out")}
     return Output(data={"briefing": found.text, **shown}, show=show)
 
 

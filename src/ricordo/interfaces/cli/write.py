@@ -381,6 +381,13 @@ def _id_list(ids: tuple[str, ...], count: int) -> Text:
 
 
 @command
+async def review(ctx: CommandContext, memory: Memory, limit: int) -> Output:
+    found = await memory.review(limit)
+    total = len(await memory.review(_MAX_REVIEWS)) if len(found) == limit else len(found)
+    return Output(data={"reviews": found, "total": total}, show=lambda out: nodes.reviews(ctx, found, total=total))
+
+
+@command
 async def resolve(ctx: CommandContext, memory: Memory, item: str, decision: Decision) -> Review:
     return await memory.resolve(await resolve_review_id(memory, item), decision=decision)
 
