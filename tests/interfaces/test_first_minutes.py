@@ -158,7 +158,8 @@ def test_why_not_compares_with_the_last_hit_or_names_the_step(cli: Cli) -> None:
     beside = cli("search", "what does Anna drink?", "--limit", "1", "--why-not", garden).out
     why_not = beside.split("Why not")[1]
     assert "Ranked below: 2 of 2 candidates" in why_not
-    assert re.search(r"this one +hit 1 +signal", why_not)
+    assert re.search(r"this one +hit 1 +signal +what it measures", why_not)
+    assert re.search(r"words +how well it alone matches them", why_not)
     assert "It was found: 1 of" in cli("search", "what does Anna drink?", "--why-not", tea).out
     cli("forget", tea)
     closed = cli("search", "what does Anna drink?", "--why-not", tea).out

@@ -210,7 +210,10 @@ def absence(out: Console, results: Results, trace: Trace) -> None:
         out.print()
         out.print(_comparison(found.shares, results.hits[-1].why, number=len(results.hits)))
     elif found.shares:
-        out.print(_sum(found.shares))
+        out.print(_sum(found.shares, with_meaning=True))
+
+
+_MEASURED = "what it measures"
 
 
 def _table(*columns: str) -> Table:
@@ -218,7 +221,9 @@ def _table(*columns: str) -> Table:
     made = Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim", pad_edge=False)
     for name in columns:
         is_number = name.endswith(":")
-        made.add_column(name.rstrip(":"), justify="right" if is_number else "left", no_wrap=name != "because")
+        made.add_column(
+            name.rstrip(":"), justify="right" if is_number else "left", no_wrap=name not in ("because", _MEASURED)
+        )
     return made
 
 
@@ -255,13 +260,22 @@ def _unbroken(parts: Sequence[str], between: str) -> Text:
     return Text(between.join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts))
 
 
-def _sum(shares: Sequence[Share]) -> Table:
-    """Return a score as a table, one line per part: first what the signals add, then the factors of the memory."""
-    table = _table("   adds:", "signal", "measured:", "place:")
-    for share in sorted(shares, key=_order):
-        if _counts(share):
-            table.add_row(f"{share.share:+.3f}", share.strategy, dim(_measured(share)), dim(str(share.rank or "")))
+def _sum(shares: Sequence[Share], *, with_meaning: bool = False) -> Table:
+    """Return a score as a table, one line per part: first what the signals add, then the factors of the memory.
+
+    Args:
+        with_meaning: with what each part measures.
+    """
+    table = _table("   adds:", "signal", "measured:", "place:", *([_MEASURED] if with_meaning else []))
+    for share in sorted(filter(_counts, shares), key=_order):
+        row = f"{share.share:+.3f}", share.strategy, dim(_measured(share)), dim(str(share.rank or ""))
+        table.add_row(*row, *([dim(_meaning(share.strategy))] if with_meaning else []))
     return table
+
+
+def _meaning(signal: str) -> str:
+    """Return what a signal measures."""
+    return str(_texts()["meanings"].get(signal, ""))
 
 
 def _order(share: Share) -> tuple[int, float]:
@@ -280,11 +294,11 @@ def _comparison(mine: Sequence[Share], theirs: Sequence[Share], *, number: int) 
     """Return two scores side by side, the parts in which `mine` lost most first."""
     one = {share.strategy: share.share for share in mine}
     other = {share.strategy: share.share for share in theirs}
-    table = _table("this one:", f"hit {number}:", "signal")
+    table = _table("this one:", f"hit {number}:", "signal", _MEASURED)
     names = sorted(dict.fromkeys([*other, *one]), key=lambda name: one.get(name, 0.0) - other.get(name, 0.0))
     for name in names:
         pair = one.get(name, 0.0), other.get(name, 0.0)
         if max(map(abs, pair)) >= _LEAST_SHARE:
-            table.add_row(*(f"{value:+.3f}" if value else "" for value in pair), name)
-    table.add_row(f"{sum(one.values()):.3f}", f"{sum(other.values()):.3f}", "score", style="bold")
+            table.add_row(*(f"{value:+.3f}" if value else "" for value in pair), name, dim(_meaning(name)))
+    table.add_row(f"{sum(one.values()):.3f}", f"{sum(other.values()):.3f}", "score", "", style="bold")
     return table
