@@ -14,9 +14,10 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from zoneinfo import ZoneInfo
 
 from ricordo import bulk, sharing, spans
-from ricordo.clock import SystemClock, from_ms, new_id
+from ricordo.clock import SystemClock, from_ms, handle_of, new_id
 from ricordo.consolidation import evolution, proposals, resolve, reviews
 from ricordo.decay import DAY_MS
 from ricordo.encoding import documents as documents_
@@ -634,7 +635,8 @@ class Memory:
     ) -> Node:
         """Store a fact.
 
-        A fact that is already stored word for word is reinforced and returned, not stored twice. If a new fact gives
+        A fact that is already stored word for word is reinforced and returned with its first date, not stored twice;
+        `notice` of the returned node says so if `at` is another day. If a new fact gives
         another value for something that has only one ("Anna lives in Rome"), it replaces the old fact about the same
         subjects. If both could be true, both stay, the new one ranks first, and `review` lists the pair. The returned
         node lists the affected older facts in `outdates`.
@@ -723,6 +725,10 @@ class Memory:
 
         kept = await self._write("remember", decide)
         kept = [_with_length(_with_removals(node, fact.content)) for node, fact in zip(kept, facts_, strict=True)]
+        kept = [
+            _with_known_date(node, given, zone=engine.zone) if fact.at is not None else node
+            for node, given, fact in zip(kept, nodes, facts_, strict=True)
+        ]
         engine.backlog.note(len(nodes))
         return kept
 
@@ -2912,14 +2918,28 @@ def _with_removals(node: Node, given: str) -> Node:
     return replace(node, notice=notice) if notice else node
 
 
+def _with_known_date(node: Node, given: Node, *, zone: ZoneInfo) -> Node:
+    """Return a fact that was known already with a notice if it was stated now with another day."""
+    known, stated = (each.event_time.astimezone(zone).date() for each in (node, given))
+    if not node.id or node.id == given.id or known == stated:
+        return node
+    return _noticed(
+        node, f"It is known with the date {known}, which stays: `ricordo update {handle_of(node.id)} --at` changes it."
+    )
+
+
+def _noticed(node: Node, notice: str) -> Node:
+    return replace(node, notice=" ".join(filter(None, (node.notice, notice))))
+
+
 def _with_length(node: Node) -> Node:
     """Return a new fact with a notice if it is so long that it should rather be a document."""
     if not node.id or len(node.content) <= _LONG_FACT_CHARS:
         return node
-    notice = (
-        f"A fact of {len(node.content):,} characters is seldom found: store it with `ricordo document-add` instead."
+    return _noticed(
+        node,
+        f"A fact of {len(node.content):,} characters is seldom found: store it with `ricordo document-add` instead.",
     )
-    return replace(node, notice=" ".join(filter(None, (node.notice, notice))))
 
 
 def _several(items: str | Review | Sequence[str | Review]) -> Sequence[str | Review]:

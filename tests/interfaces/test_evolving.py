@@ -111,3 +111,14 @@ async def test_an_agent_reads_what_a_decision_closed_and_how_to_undo_it(tmp_path
         text = done.content[0].text
         assert "replace; to undo it: the tool undo_change of the profile full, or the user's `ricordo undo 3`" in text
         assert "is a vet" in text and "closed (superseded)" in text and "closed as a whole" in text
+
+
+def test_a_fact_stated_again_with_another_day_names_the_day_it_is_known_with(cli: Cli) -> None:
+    id = remembered(cli, "Anna likes tea", "--at", "2025-02-01")
+    again = cli("remember", "Anna likes tea", "--at", "2026-01-15")
+    assert "Already known" in again.out
+    assert (
+        f"It is known with the date 2025-02-01, which stays: `ricordo update {id[-8:]} --at` changes it." in again.err
+    )
+    assert "known with" not in cli("remember", "Anna likes tea").err
+    assert "known with" not in cli("remember", "Anna likes tea", "--at", "2025-02-01").err

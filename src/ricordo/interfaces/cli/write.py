@@ -74,13 +74,13 @@ async def _stored(
         )
     if node.closed_reason == "quarantined":
         return Output(data=replace(node, notice=notice), show=lambda out: _show_quarantined(out, node, notice))
-    await ctx.settle(memory)
     notice = notice or removal_notice(given, node.content)
+    if notice:  # before a long text is embedded
+        ctx.notice(notice)
+    await ctx.settle(memory)
     node = replace(node, outdates=outdates, notice=notice)
     expires = nodes.expires(await memory.explain(node.id), ctx.zone) if node.type != "episodic" else ""
     is_repeated = node.reinforced_at is not None
-    if notice:
-        ctx.notice(notice)
 
     def show(out: Console) -> None:
         done = f"Remembered as {with_article(node.category)}: " if node.category else "Recorded: "
