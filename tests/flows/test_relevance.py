@@ -317,3 +317,16 @@ async def test_what_somebody_does_not_eat_is_among_the_first_three(place: Place,
     assert need in [hit.content for hit in hits[:3]], [hit.content for hit in hits]
     for hit in hits:
         assert sum(share.share for share in hit.why) == pytest.approx(hit.score)
+
+
+@pytest.mark.parametrize("said", ["z", "Ok", "ж", "👍", "é!"])
+async def test_a_fact_of_one_or_two_letters_answers_only_who_names_it(place: Place, said: str) -> None:
+    settings = Settings(durability="process")
+    async with Memory.open(place.location, embedder="default", settings=settings) as memory:
+        node = await memory.remember(said)
+        await memory.settle(600)
+        for question in ("zahnarzt", "zebra", "what is my rent?", "жираф"):
+            assert (await memory.search(question, only_relevant=True)).ids == [], question
+            assert not any(hit.is_relevant for hit in (await memory.search(question, judge=True)).hits), question
+        if said == "z":
+            assert (await memory.search("what is z?", only_relevant=True)).ids == [node.id]

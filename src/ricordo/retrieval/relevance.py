@@ -106,6 +106,8 @@ _ARRAYS = ("weights", "words_weights", "least_spread")
 _FLOOR: dict[str, Any] = {k: np.array(v) if k in _ARRAYS else v for k, v in FITTED["floor"].items()}
 TUNING = Tuning(**_FLOOR)
 
+_SHORT_TEXT = 8  # with marks around it
+
 # Facts in the first person are recognised by their beginning.
 _BEGINNING = 100
 
@@ -309,7 +311,10 @@ def judge(
     weighed = weigh_up(best, evidence, floor, nodes=nodes, question=query.text)
     relevance = {each.key: float(value) for each, value in zip(best, weighed.relevance, strict=True)}
     others = weighed.is_of_others
-    nods = evidence.says_little[[each.place for each in best]] > 0
+    asked = frozenset(raw_words(query.text))
+    nods = (evidence.says_little[[each.place for each in best]] > 0) | np.array(
+        [_is_a_letter(nodes[each.key], asked) for each in best], np.bool_
+    )
     apart = {each.key: "it says nothing by itself" for each in compress(best, nods)}
     apart |= {each.key: "it is about someone other than the question names" for each in compress(best, others)}
     reasons = dict(apart)
@@ -345,6 +350,21 @@ def judge(
         relevance=relevance,
         reasons={key: reason for key, reason in reasons.items() if key not in shown},
     )
+
+
+_ALPHABETS = "\u2e80"
+"""The characters before this one are letters of alphabets; one character of Chinese may be a word."""
+
+
+def _is_a_letter(node: Node, asked: Set[str]) -> bool:
+    """Return whether a fact is only one or two letters, or a sign, that the question does not name. Its pieces and its
+    vector are like those of anything. A message may be an answer: "no".
+    """
+    said = node.content.strip().lower()
+    if node.type == "episodic" or len(said) > _SHORT_TEXT:
+        return False
+    known = [each for each in said if each.isalnum()]
+    return len(known) <= 2 and all(each.isalpha() and each < _ALPHABETS for each in known) and said not in asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
