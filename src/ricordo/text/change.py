@@ -1243,6 +1243,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun
         return None
     if _share_a_place_only(old[0], before, after) or _restates(old[0], new[0], before):
         return None
+    if _gets_something_else(new[0], before, shared):
+        return None
     is_of_names = _share_states_only(before, shared)
     if is_of_names and "replaced" not in cues(new[0][:MAX_CHARS], languages_of(new[0])):
         return None  # "I own a Ford", "I sold my Honda"
@@ -1462,6 +1464,39 @@ def _share_a_place_only(old: str, before: Topics, after: Topics) -> bool:
     of_home, of_work = ([not marks.isdisjoint(said.all_stems) for said in (before, after)] for marks in _HOME_AND_WORK)
     shared = [word for word in before.words if after.likeness(word.stems)]
     return (of_home, of_work) in _OPPOSITE and bool(shared) and _is_in_passing(old, shared)
+
+
+def _gets_something_else(new: str, before: Topics, shared: Sequence[TopicWord]) -> bool:
+    """Return whether a newer statement only tells that somebody got something else, and shares with the older one
+    nothing but a value that it names beside that: "My car is a Golf", "We got two tickets for golf"; "My phone is a
+    Pixel", "We got two rats, Pixel and Bit".
+    """
+    text = new[:MAX_CHARS]
+    languages = languages_of(text)
+    acquired, expressions = _acquired(languages), _expressions(languages)
+    told = [found for cue in CHANGES for found in expressions.find(text.lower(), cue)]
+    if not told or not all(acquired.search(found.group()) for found in told):
+        return False
+    subject = {stem for stems in _subject_of(before) for stem in stems}
+    values = before.all_stems - subject - _state_values().keys()
+    if any(values.isdisjoint(word.stems) for word in shared):
+        return False
+    apart = [(start, said) for start, said in _parts(_CLAUSE_END, text) if not acquired.search(said.lower())]
+    added = [
+        each for each in apart if subject_of(each[1]) is None
+    ]  # ", Pixel and Bit", not ", the Golf is my son's now"
+    return all(any(_holds_any([word], *each) for each in added) or _is_beside(text, word, languages) for word in shared)
+
+
+def _is_beside(text: str, word: TopicWord, languages: LanguageSet) -> bool:
+    """Return whether a preposition stands shortly before a word, and not for an owner: "on the yellow note"."""
+    clause, known = _CLAUSE_END.split(text[: word.start])[-1].lower(), _words(languages)
+    return not (known.prepositions - known.owner_before).isdisjoint(_WORD.findall(clause)[-_BEFORE:])
+
+
+@cached()
+def _acquired(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.change.acquired, r"(?<!\w)(?:{})(?!\w)")
 
 
 def _restates(old: str, new: str, before: Topics) -> bool:

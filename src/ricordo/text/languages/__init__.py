@@ -518,9 +518,10 @@ def _characteristic_words(language: Language) -> frozenset[str]:
         *(statements.fillers, statements.copulas, statements.determiners, statements.countries),
         *(language.entities.deeds, language.change.common, language.change.kin),
         (word for pattern in patterns for word in _PATTERN_WORD.findall(pattern)),
-        (word for word in language.spoken if not any(word in each.function_words for each in all_languages())),
+        language.spoken,
     )
-    return frozenset(word.lower() for each in lists for word in each)
+    shared = {word for word in language.spoken if any(word in each.function_words for each in all_languages())}
+    return frozenset(word.lower() for each in lists for word in each) - shared  # German "is"
 
 
 @cached(maxsize=16_384)

@@ -280,6 +280,7 @@ class Change:
         no_longer: denials of an earlier state: no longer, not any more.
         ended: verbs and phrases for an end without a successor: quit, sold, died.
         replaced: a change to something else: switched, moved, instead.
+        acquired: those words of `replaced` that say only that somebody got something: bought, new.
         now: the present as opposed to the past: these days, since Monday.
         corrected: an earlier statement was wrong: correction, I meant.
         taken_back: what was said was a joke or a lie, or does not take place: kidding about, is not happening. It
@@ -314,6 +315,7 @@ class Change:
     no_longer: Patterns = ()
     ended: Patterns = ()
     replaced: Patterns = ()
+    acquired: Patterns = ()
     now: Patterns = ()
     corrected: Patterns = ()
     taken_back: Patterns = ()
