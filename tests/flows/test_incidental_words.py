@@ -47,3 +47,49 @@ async def test_getting_something_else_does_not_change_what_has_the_same_name(
 )
 async def test_getting_another_one_does(memory: Any, older: str, newer: str) -> None:
     assert [content for content, _ in await _outdated(memory, older, newer)] == [older]
+
+
+@pytest.mark.parametrize(
+    ("home", "moved", "question"),
+    [
+        ("i live in leeds", "moved banks, now with monzo", "where do I live?"),
+        ("i live in leeds", "moved to linux on the laptop", "where do I live?"),
+        ("i live in leeds", "our office moved to york", "where do I live?"),
+        ("ich wohne in leipzig", "hab alles zur ing umgezogen, die gebuehren waren mir zu bloed", "wo wohne ich?"),
+        ("ich wohne in leipzig", "hab die Server nach Frankfurt umgezogen", "wo wohne ich?"),
+        ("ich wohne in leipzig", "weil ich mein konto zur ing umgezogen habe", "wo wohne ich?"),
+        ("ich wohne in leipzig", "unsere Firma ist nach Halle umgezogen", "wo wohne ich?"),
+        ("vivo en valencia", "mudé todas mis notas a obsidian", "¿dónde vivo?"),
+        ("vivo en valencia", "nos mudamos a un servidor nuevo", "¿dónde vivo?"),
+        ("j'habite à lyon", "on a tout déménagé sur un nouveau serveur", "où est-ce que j'habite ?"),
+        ("j'habite à lyon", "le bureau a déménagé à paris", "où est-ce que j'habite ?"),
+        ("abito a torino", "ho trasferito tutte le note su obsidian", "dove abito?"),
+        ("abito a torino", "l'ufficio si è trasferito a milano", "dove abito?"),
+        ("moro em braga", "mudei tudo para o activobank", "onde moro?"),
+        ("moro em braga", "mudei para o linux", "onde moro?"),
+        ("я живу в перми", "переехали на новый сервер", "где я живу?"),
+        ("я живу в перми", "переехала с эверноута в обсидиан", "где я живу?"),
+    ],
+)
+async def test_moving_something_else_tells_no_home(memory: Any, home: str, moved: str, question: str) -> None:
+    assert await _outdated(memory, home, moved) == []
+    assert (await memory.search(question)).hits[0].content == home
+
+
+@pytest.mark.parametrize(
+    ("home", "moved", "question"),
+    [
+        ("i live in leeds", "we moved everything out and live in york now", "where do I live?"),
+        ("i live in leeds", "moved in with tom in york", "where do I live?"),
+        ("ich wohne in leipzig", "am wochenende umgezogen!! jetz connewitz, bornaische str 88", "wo wohne ich?"),
+        ("ich wohne in leipzig", "sind mit allem drum und dran nach Halle umgezogen", "wo wohne ich?"),
+        ("vivo en valencia", "me mudé a un piso en madrid", "¿dónde vivo?"),
+        ("j'habite à lyon", "j'ai déménagé dans un studio à paris", "où est-ce que j'habite ?"),
+        ("abito a torino", "ci siamo trasferiti a milano", "dove abito?"),
+        ("moro em braga", "mudei-me para lisboa", "onde moro?"),
+        ("я живу в перми", "мы переехали в новую квартиру в казани", "где я живу?"),
+    ],
+)
+async def test_moving_house_does(memory: Any, home: str, moved: str, question: str) -> None:
+    await _outdated(memory, home, moved)
+    assert (await memory.search(question)).hits[0].content == moved

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ricordo.text.analyzer import index_terms, shows_no_person, speaks_for_group, speaks_only_for_group
-from ricordo.text.change import topics
+from ricordo.text.change import topics, without_other_senses
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.names import folded_name, relation_named, relation_words, same_name_key
 from ricordo.text.sentences import content_words, in_first_person
@@ -198,7 +198,7 @@ def _folded_label(label: str) -> str:
 
 
 def _slot_said(said: str) -> str:
-    return _slot_phrase(said)[0]
+    return _slot_phrase(without_other_senses(said))[0]
 
 
 @cached(maxsize=4_096)

@@ -136,6 +136,8 @@ class Topics:
         length: the number of words, without those that tell a time.
         others: stems of other people at the beginning: people by role (my cousin) and owners (Emil's).
         has_theirs: something is said to be his, hers or theirs.
+        other_senses: the groups of words about one thing of which it has words in another sense: "home" for "moved the
+            sofa".
         subject: stems of each word before the verb, empty if that is the speaker; None if no verb is recognised.
         persons: the stems within `subject` that are names or people by role.
     """
@@ -148,6 +150,7 @@ class Topics:
     length: int
     others: frozenset[str]
     has_theirs: bool
+    other_senses: frozenset[str]
     subject: frozenset[tuple[str, ...]] | None
     persons: frozenset[tuple[str, ...]]
     stems: frozenset[tuple[str, ...]]
@@ -313,7 +316,7 @@ def topics(text: str) -> Topics:
     words = list[TopicWord]()
     dates = vocabulary(languages).times  # two appointments in December have no topic in common
     is_dated = not dates.isdisjoint(_WORD.findall(text.lower()))
-    numbers, others = set[str](), set[str]()
+    numbers, others, other_senses = set[str](), set[str](), set[str]()
     is_own = is_without_subject = leaves_out_its_subject(text, languages)
     of_self = list[int]()  # the places of "I" and "my"
     apart = [each.span() for pattern in (_QUOTED, _NUMERAL) for each in pattern.finditer(text)]
@@ -357,7 +360,9 @@ def topics(text: str) -> Topics:
         worth = _COMMON if word.is_common or is_date else _NUMBER if is_number else _NAME if is_name else 1.0
         near = whose[max(0, place - _BEFORE) : place]
         of_whom = 1 if 1 in near else max(near, key=abs, default=0)
-        stems = _without(word.stems, {each for each in word.stems if each.startswith("=")}) if is_unlike else word.stems
+        marked = {each for each in word.stems if each.startswith("=")} if is_unlike else set[str]()
+        other_senses |= marked
+        stems = _without(word.stems, marked)
         words.append(TopicWord(stems, worth, found.start(), of_whom, is_kin))
     words = _with_states(words, text, languages)
     subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None
@@ -379,6 +384,7 @@ def topics(text: str) -> Topics:
         length=len(whose) - of_time,
         others=frozenset(others),
         has_theirs=has_theirs,
+        other_senses=frozenset(other_senses),
         subject=None if subject is None else frozenset(stems for stems, _ in subject),
         persons=frozenset(stems for stems, is_person in subject or () if is_person),
     )
@@ -1241,6 +1247,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun
         return None  # "Emil is allergic to nuts", "I am allergic to bees"
     if (not shared and before.is_own != after.is_own) or _share_states_of_two(before, after, shared):
         return None
+    if not shared and not before.all_stems.isdisjoint(after.other_senses):
+        return None  # "I live in Bern", "I moved everything to Obsidian"
     if _share_a_place_only(old[0], before, after) or _restates(old[0], new[0], before):
         return None
     if _gets_something_else(new[0], before, shared):

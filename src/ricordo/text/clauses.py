@@ -13,7 +13,7 @@ from itertools import dropwhile, islice, takewhile
 
 from ricordo.text.analyzer import index_terms, leaves_out_its_subject
 from ricordo.text.canonical import Canonical, canonical
-from ricordo.text.change import AGAINST, cues, job_stems, things_said, topics
+from ricordo.text.change import AGAINST, cues, job_stems, things_said, topics, without_other_senses
 from ricordo.text.languages import (
     LanguageSet,
     Lexicon,
@@ -143,7 +143,7 @@ def _of_subject(clause: str) -> str:
 def _values(clause: str, languages: LanguageSet, *, of_thing: bool = False) -> Iterator[SlotValue]:
     if clause.endswith("?") or not cues(clause, languages).isdisjoint(AGAINST):
         return
-    known, read = _words(languages), statement(clause)
+    known, read = _words(languages), statement(without_other_senses(clause))
     jobs = frozenset(job_stems(clause))
     subject = frozenset(subject_of(clause) or ())
     phrases = [each for each in _phrases(languages) if not of_thing or (subject and subject.issubset(each[1]))]
