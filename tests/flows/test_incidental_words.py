@@ -93,3 +93,26 @@ async def test_moving_something_else_tells_no_home(memory: Any, home: str, moved
 async def test_moving_house_does(memory: Any, home: str, moved: str, question: str) -> None:
     await _outdated(memory, home, moved)
     assert (await memory.search(question)).hits[0].content == moved
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("meine chefin is frau yilmaz", "wir sind verlobt seit gestern"),
+        ("meine hausaerztin is frau dr weidlich in plagwitz", "wir sind verlobt seit gestern"),
+        ("Meine Vermieterin heißt Frau Petzold", "Ich bin jetzt geschieden"),
+        ("mi jefa es la señora garcía", "me he casado"),
+        ("ma patronne est madame durand", "je me suis marié"),
+        ("la mia capa è la signora rossi", "mi sono sposato"),
+        ("minha chefe é a dona marta", "casei na semana passada"),
+        ("моя начальница госпожа иванова", "я женился"),
+        ("my boss is mrs miller", "i got married last week"),
+    ],
+)
+async def test_a_title_before_a_name_is_no_marriage(memory: Any, older: str, newer: str) -> None:
+    assert await _outdated(memory, older, newer) == []
+
+
+@pytest.mark.parametrize("wife", ["meine frau heisst mira", "Meine Frau Mira arbeitet im Krankenhaus"])
+async def test_a_wife_with_a_name_is_one(memory: Any, wife: str) -> None:
+    assert [content for content, _ in await _outdated(memory, wife, "ich bin jetzt geschieden")] == [wife]

@@ -228,6 +228,28 @@ def _not_same(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.change.not_same, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
 
 
+def _other_senses(text: str, languages: LanguageSet) -> list[tuple[int, int]]:
+    """Return where a text has a word for a state that means something else: "moved the sofa", the title "Frau"."""
+    found, known = [each.span() for each in _not_same(languages).finditer(text)], _words(languages)
+    for each in _titled(languages).finditer(text):
+        before, name = (each["before"] or "").strip().lower(), each["name"]
+        is_bare = before not in known.own | known.determiners and before not in known.theirs
+        is_name = name[0].isupper() or not (name in known.silent or _is_ordinary(name, languages))
+        if is_bare and is_name and not any(start <= each.start("title") < end for start, end in found):
+            found.append(each.span("title"))
+    return found
+
+
+@cached()
+def _titled(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of a title before a name: "Frau Dr. Weidlich"."""
+    titles = "|".join(map(re.escape, languages.in_order(lambda each: each.names.titles))) or NEVER
+    return re.compile(
+        rf"(?P<before>(?<!\w)[^\W\d_]+\s+)?(?<!\w)(?P<title>{titles})\.?\s+(?:(?:{titles})\.?\s+)*(?P<name>[^\W\d_]+)",
+        re.IGNORECASE,
+    )
+
+
 @cached()
 def _of_self(languages: LanguageSet) -> frozenset[str]:
     """Return the markers of groups that count only in what people say of themselves."""
@@ -320,7 +342,7 @@ def topics(text: str) -> Topics:
     is_own = is_without_subject = leaves_out_its_subject(text, languages)
     of_self = list[int]()  # the places of "I" and "my"
     apart = [each.span() for pattern in (_QUOTED, _NUMERAL) for each in pattern.finditer(text)]
-    unlike = [each.span() for each in _not_same(languages).finditer(text)]
+    unlike = _other_senses(text, languages)
     whose, has_theirs = list[int](), False
     is_of_kin = is_of_somebody = False
     of_time, silent = 0, 0  # the words that tell a time, with their articles and prepositions
@@ -437,7 +459,9 @@ def without_other_senses(text: str) -> str:
     """
     languages = languages_of(text)
     is_in_one = len({each.script for each in languages}) == len(languages)
-    return _not_same(languages).sub(" ", text) if is_in_one else text
+    for start, end in sorted(_other_senses(text, languages) if is_in_one else [], reverse=True):
+        text = f"{text[:start]} {text[end:]}"
+    return text
 
 
 def _without(stems: tuple[str, ...], marks: Set[str]) -> tuple[str, ...]:
