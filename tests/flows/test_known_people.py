@@ -26,6 +26,13 @@ Meine Schwester Ilka hat ihr Büro am Hafen. | Ilka
 Frau Czerny ist Anwältin für Mietrecht. | Frau Czerny
 Mein Patenonkel heißt Friedhelm, aber alle nennen ihn Fiete. | Friedhelm, Fiete
 Rosa ist meine Tanzpartnerin. | Rosa
+mira isst kein fleisch seit sie 16 is | Mira
+sara is moving to berlin in june | Sara
+luca a acheté une nouvelle voiture | Luca
+tom trabaja en un banco del centro | Tom
+marta lavora in ospedale di notte | Marta
+ben mora em lisboa com o irmão | Ben
+tobi hat jetz glasfaser von der telekom | Tobi
 """.strip().splitlines()
 NOBODY = """
 In our family we say grace before dinner.
@@ -40,6 +47,16 @@ Kaffee hilft mir immer.
 Hinter unserm Schuppen wohnt ein Fuchs.
 Our beagle is old, his name is Hank.
 If Rowan walks the dog, I can sleep.
+mira esto que te mando ahora
+hope you are all fine today
+linda mañana de sol hoy en casa
+wohn in leipzig in der karl heine str 41
+bin jetzt bei praxis lorenz am kreuz
+die ambulanz is im st georg
+the scan is at saint thomas on monday
+vivo en la calle pablo iglesias 4
+abito in via giuseppe verdi 5
+rue Victor Hugo, c'est là que je dors
 """.strip().splitlines()
 
 
@@ -372,3 +389,31 @@ async def test_a_correction_that_denies_a_name_is_not_about_it(
     await memory.settle()
     assert corrected.about == (name,)
     assert (await memory.entity(asked)).name == name
+
+
+@pytest.mark.parametrize(
+    ("question", "fact"),
+    [
+        ("Wann ist Lauras Geburtstag?", "Laura hat am 3. Mai Geburtstag"),
+        ("wie heisst katrins mann", "Katrin ist mit Sven verheiratet"),
+        ("when is lauras birthday", "Laura was born on 3 May"),
+    ],
+)
+async def test_a_possessive_form_without_an_apostrophe_names_the_person(memory: Any, question: str, fact: str) -> None:
+    node = await memory.remember(fact)
+    await memory.settle()
+    name = fact.split()[0]
+    assert (await memory.entity(name)).type == "person"
+    kept = await memory.remember(question.replace("?", "").replace("when is", "I forgot"))
+    await memory.settle()
+    assert {node.id, kept.id} <= {each.id for each in await memory.search("party", entity=name, limit=20)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("Andrea", "Ich war bei Andreas im Büro"), ("Rose", "roses are red and lovely")]
+)
+async def test_another_name_or_a_word_is_no_possessive_form(memory: Any, name: str, text: str) -> None:
+    await memory.remember(f"My sister {name} lives in Bonn.")
+    other = await memory.remember(text)
+    await memory.settle()
+    assert other.id not in {each.id for each in await memory.search("party", entity=name, limit=20)}

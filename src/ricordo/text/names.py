@@ -21,7 +21,16 @@ from typing import Any, Literal, NamedTuple
 from anyascii import anyascii
 
 from ricordo.text.analyzer import fold_word, index_terms, name_key, name_tokens, raw_words
-from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, languages_of
+from ricordo.text.languages import (
+    NEVER,
+    LanguageSet,
+    all_languages,
+    cached,
+    default_languages,
+    fold_letters,
+    is_ordinary,
+    languages_of,
+)
 from ricordo.text.languages.schema import Endings, Kinship
 
 Likeness = Literal["same", "form", "sound"]
@@ -105,13 +114,31 @@ def with_name_capitals(text: str, *, is_of_relation: bool = True) -> str:
 
     Args:
         is_of_relation: whether only statements of relations are looked for. Elsewhere, a word of any language is no
-            name: people quote others, as in "cacio e pepe".
+            name, because people quote others ("cacio e pepe"), unless a statement begins with it: "pepe hat ein Auto".
 
     >>> with_name_capitals("my sister birgit works with mark, not with tom")
     'my sister Birgit works with mark, not with Tom'
     """
-    names = given_names(languages_of(text)) if is_of_relation else _unmistakable_names()
-    return _LOWER.sub(lambda found: names.get(found.group(), found.group()), text)
+    languages = languages_of(text)
+    if is_of_relation:
+        return _capitalised(_LOWER, text, given_names(languages))
+    return _capitalised(_SUBJECT, _capitalised(_LOWER, text, _unmistakable_names()), _names_of_subjects(languages))
+
+
+def _capitalised(word: re.Pattern[str], text: str, names: Mapping[str, str]) -> str:
+    return word.sub(lambda found: names.get(found.group(), found.group()), text)
+
+
+# The first word of a clause with at least two further words.
+_SUBJECT = re.compile(r"(?:^|(?<=[.!?;:,\n] ))[^\W\d_]{3,}(?=\s+[^\W\d_]+\s+\w)", re.MULTILINE)
+
+
+@cached()
+def _names_of_subjects(languages: LanguageSet) -> Mapping[str, str]:
+    """Return the given names that are words neither of these languages nor of the one that people mix into others."""
+    mixed = languages.union(default_languages())
+    words = mixed.words(lambda each: each.names.words_elsewhere)
+    return {lower: name for lower, name in given_names(mixed).items() if lower not in words}
 
 
 @cached()
@@ -262,11 +289,25 @@ class Run(NamedTuple):
 
     def look_up(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the keys and the sound keys of the run. A capitalised run also has those of its nominatives."""
+        keys = (self.key, self.possessor) if self.possessor else (self.key,)
         if not self.is_capital:
-            return (self.key,), ()
+            return keys, ()
         if " " in self.key or not is_inflected(self.key):
-            return (self.key,), sound_keys(self.written)
-        return (self.key, *look_up_keys(self.written)), sound_keys(self.written)
+            return keys, sound_keys(self.written)
+        return (*keys, *look_up_keys(self.written)), sound_keys(self.written)
+
+    @property
+    def possessor(self) -> str:
+        """The name of which the run is the possessive form without an apostrophe: "lauras"; "" if it is none."""
+        ending = next((each for each in _possessives() if self.key.endswith(each)), "")
+        bare = self.key.removesuffix(ending)
+        return bare if ending and len(bare) >= MIN_SOUND_CHARS and bare.isascii() else ""
+
+
+@cached()
+def _possessives() -> tuple[str, ...]:
+    """Return the endings of possessive forms without an apostrophe, in all languages."""
+    return tuple(sorted(all_languages().words(lambda each: (each.names.possessive,)) - {""}))
 
 
 class Bearer(NamedTuple):
@@ -334,7 +375,7 @@ def entities_meant_by(run: Run, known: NameIndex, text: str) -> list[int]:
     """Return the entity that a run names: by the exact name, else by an inflected form or another spelling. If several
     entities have the name, return none, because the name is ambiguous.
     """
-    if not run.is_capital and run.key not in known:  # most runs, by far
+    if not run.is_capital and run.key not in known and run.possessor not in known:  # most runs, by far
         return []
     if relation_named(run.written):  # "my wife" depends on who speaks, not on the letters
         return []
@@ -344,7 +385,7 @@ def entities_meant_by(run: Run, known: NameIndex, text: str) -> list[int]:
     keys, sounds = run.look_up()
     for key in (*keys, *sounds):
         for bearer in known.get(key, ()):
-            if like := _likeness(run, key, bearer.name):
+            if like := _likeness(run, key, bearer.name, text):
                 likely.setdefault(like, set()).add(bearer)
     for like in ("same", "form", "sound"):
         if like in likely:
@@ -360,12 +401,23 @@ def _words_and_names(languages: LanguageSet) -> frozenset[str]:
     return languages.words(lambda each: each.names.also_words)
 
 
-def _likeness(run: Run, key: str, alias: str) -> str | None:
+def _likeness(run: Run, key: str, alias: str, text: str) -> str | None:
     if key == run.key == name_key(alias) and not is_inflected(key):
         return "same"  # by the key: Latin keys are not stemmed, and a CJK key is a pair of characters
+    if key == run.possessor == name_key(alias):
+        return "form" if _is_possessive(run, languages_of(text)) else None
     like = likeness(run.written, alias)
     is_bold = like == "sound" and not run.follows and run.written.isascii() == alias.isascii()
     return None if is_bold else like
+
+
+def _is_possessive(run: Run, languages: LanguageSet) -> bool:
+    """Return whether a run is the possessive form of a name: not "Andreas" of Andrea, nor "roses" of Rose."""
+    word, last = run.written.rsplit(maxsplit=1)[-1], run.possessor.rsplit(maxsplit=1)[-1]
+    if word in given_names(languages) or not any(each.names.possessive for each in languages):
+        return False
+    is_sure = run.is_capital and run.follows
+    return is_sure or not any(is_ordinary(each, language) for each in (word, last) for language in languages)
 
 
 def is_name_here(name: str, text: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ricordo.text.languages import NEVER, LanguageSet, cached, fold_letters, is_ordinary, languages_of
+from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.languages.schema import Endings
 from ricordo.text.names import (
     NOT_PEOPLE,
@@ -59,6 +59,8 @@ class _Forms:
     role: re.Pattern[str]
     no_names: frozenset[str]
     given: Mapping[str, str]
+    place_before: re.Pattern[str]
+    place_behind: re.Pattern[str]
     titles: frozenset[str]
     has_capital_nouns: bool
     oblique_roles: Mapping[str, str]
@@ -110,6 +112,13 @@ def _forms(languages: LanguageSet) -> _Forms:
         role=re.compile(rf"(?i:\b{parts['<ROLE>']}\b)"),
         no_names=frozenset(map(fold_letters, silent | more | roles)),
         given={_nominative_key(each): each for each in given_names(languages).values()},
+        place_before=languages.pattern(
+            lambda each: each.names.places_before, rf"(?<!\w)(?i:{{}})\.?\s+(?:\w{{1,3}}\s+){{0,2}}(?:{_NAME}\s+)?\Z"
+        ),
+        # Short notes seldom show their language: "wohn in der karl heine str 41".
+        place_behind=all_languages().pattern(
+            lambda each: each.names.places_behind, r"(?:\s+[^\W\d_]+)?\s+(?i:{})(?!\w)"
+        ),
         titles=frozenset(map(str.lower, languages.words(lambda each: each.people.titles))),
         has_capital_nouns=any(each.letters.has_capital_nouns for each in languages),
         oblique_roles={form: word for form, word in bases.items() if form not in bases.values()},
@@ -171,6 +180,8 @@ def _by_given_name(sentence: str, forms: _Forms) -> Iterator[Person]:
         key = _nominative_key(match.group())
         named = next((name for each in nominatives(key) if (name := forms.given.get(each))), None)
         if named is None or _is_no_name(match.group(), sentence, forms, is_sure=False):
+            continue
+        if forms.place_before.search(sentence, 0, match.start()) or forms.place_behind.match(sentence, match.end()):
             continue
         if forms.has_capital_nouns or not _CAPITALISED_BEFORE.search(sentence, 0, match.start()):
             yield Person(name=named, is_sure=False)

@@ -47,6 +47,8 @@ class Letters:
 class Names:
     """Words around names, and the inflection of names. `given` are common given names, `words` those of any language
     that are words of this one in lower case, `words_elsewhere` those of which this holds unless a relation is stated.
+    `possessive` is the ending of a name's possessive form without an apostrophe ("Lauras"). A name behind one of
+    `places_before`, or before one of `places_behind`, is part of a place's name: "st george", "karl heine str".
     """
 
     given: Words = ()
@@ -55,6 +57,9 @@ class Names:
     also_words: Words = ()
     not_names: Words = ()
     titles: Words = ()
+    possessive: str = ""
+    places_before: Words = ()
+    places_behind: Words = ()
     uneven_stems: Mapping[str, str] = field(default_factory=dict)
     stem_ending: str = ""
     declension: Endings = ()
