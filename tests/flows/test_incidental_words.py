@@ -116,3 +116,56 @@ async def test_a_title_before_a_name_is_no_marriage(memory: Any, older: str, new
 @pytest.mark.parametrize("wife", ["meine frau heisst mira", "Meine Frau Mira arbeitet im Krankenhaus"])
 async def test_a_wife_with_a_name_is_one(memory: Any, wife: str) -> None:
     assert [content for content, _ in await _outdated(memory, wife, "ich bin jetzt geschieden")] == [wife]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        # a unit
+        ("learning spanish on duolingo, 20 min a day", "i go to work by bike, about 25 min"),
+        ("ich lerne 20 minuten am tag spanisch", "die fahrt zur arbeit dauert 25 minuten"),
+        ("je cours 20 minutes le matin", "je mets 25 minutes en vélo"),
+        ("я учу испанский 20 минут в день", "на работу еду 25 минут"),
+        # a place beside the change of something else
+        ("moved all my notes over to obsidian", "wifi key changed, its on the yellow note behind the router"),
+        ("das auto steht in der garage", "das schloss wurde ausgetauscht, der schlüssel liegt in der garage"),
+        ("mes notes sont dans notion", "la clé wifi a changé, elle est sur la note jaune derrière la box"),
+        ("mis notas están en evernote", "la clave ha cambiado, está en la nota amarilla"),
+        # a number that is no date
+        ("miras birthday is 14th of march", "mira wants an iphone 15 for her birthday"),
+        ("el cumpleaños de ana es el 14 de marzo", "ana quiere un iphone 15 para su cumpleaños"),
+        ("signed at Nordlicht today, start 1st of november", "erster tag bei nordlicht, buero is im 4. stock"),
+        # the name of one of the family
+        ("meine freundin heisst mira", "mira is pregnant"),
+        ("mi novia se llama lucia", "lucia está embarazada"),
+        ("la mia ragazza si chiama giulia", "giulia è incinta"),
+        ("minha namorada se chama ana", "ana está grávida"),
+        ("мою девушку зовут катя", "катя беременна"),
+        ("mira is pregnant!!! due in january", "mira eats meat again, pregnancy cravings, steak at midnight"),
+        # somebody else's
+        ("tobi hat telekom glasfaser, neidisch", "in der neuen bude surfen wir ueber die telekom"),
+        # what was over before
+        ("i used to work in a bakery during school", "work gave me a macbook pro, the thinkpad is now felix's"),
+        ("früher habe ich in einer bäckerei gearbeitet", "ich arbeite jetzt bei nordlicht"),
+        ("quand j'étais petit j'habitais à nantes", "j'habite à lyon maintenant"),
+        ("раньше я жил в казани", "теперь я живу в перми"),
+    ],
+)
+async def test_a_word_in_passing_makes_nothing_out_of_date(memory: Any, older: str, newer: str) -> None:
+    assert await _outdated(memory, older, newer) == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("i meditate 20 min a day", "i meditate 30 min a day now"),
+        ("my notes are all in evernote", "moved all my notes over to obsidian, the elephant was too slow"),
+        ("team standup is every monday at 9:30", "team standup is at 10:15"),
+        ("my girlfriend is called mira", "mira and i broke up"),
+        ("my boss is anna", "anna moved to sales"),
+        ("mira is a vegetarian", "mira eats meat again"),
+        ("i used to smoke but now i vape", "i quit vaping"),
+    ],
+)
+async def test_a_change_of_what_was_said_does(memory: Any, older: str, newer: str) -> None:
+    assert [content for content, _ in await _outdated(memory, older, newer)] == [older]

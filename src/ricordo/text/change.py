@@ -33,7 +33,7 @@ from ricordo.text.languages import (
     is_ordinary,
     languages_of,
 )
-from ricordo.text.relatives import stated_relations
+from ricordo.text.relatives import Stated, stated_relations
 from ricordo.text.sentences import with_apostrophes, without_elisions
 from ricordo.text.statement import subject_of
 from ricordo.text.tasks import states_task
@@ -131,6 +131,7 @@ class Topics:
         stems: stems of each significant word, to search for statements on the topic; `all_stems` those of all words.
         beginnings: the first letters of longer words.
         numbers: words with a digit, as written; `identifiers` those that name something: LH1234, 2026-041.
+        is_dated: it has a word of a date or a time of the day.
         is_own: the speaker is mentioned outside quotations: I, my, we; or somebody of the speaker's family.
         is_of_self: it says something of the speaker, not only whose brother it is about.
         length: the number of words, without those that tell a time.
@@ -145,6 +146,7 @@ class Topics:
     words: tuple[TopicWord, ...]
     numbers: frozenset[str]
     identifiers: frozenset[str]
+    is_dated: bool
     is_own: bool
     is_of_self: bool
     length: int
@@ -401,6 +403,7 @@ def topics(text: str) -> Topics:
         ),
         numbers=frozenset(numbers),
         identifiers=frozenset(each for each in numbers if _IDENTIFIER.fullmatch(each)),
+        is_dated=is_dated,
         is_of_self=is_without_subject or bool(of_self),
         is_own=is_own or (is_of_kin and not is_of_somebody),  # "the cat" is the speaker's, "Vera's cat" is not
         length=len(whose) - of_time,
@@ -912,10 +915,13 @@ def _of_cues(
 
 
 def _are_date_and_amount(before: Topics, after: Topics) -> bool:
-    """Return whether one of two statements has a date, the other an amount: neither is the other's new value."""
+    """Return whether one of two statements has a date, the other an amount or a number of something ("iPhone 15"):
+    neither is the other's new value.
+    """
     dates = [bool(each.numbers) and all(map(_DAY_OR_YEAR.fullmatch, each.numbers)) for each in (before, after)]
     amounts = [bool(each.numbers) and all(map(_AMOUNT.fullmatch, each.numbers)) for each in (before, after)]
-    return (dates[0] and amounts[1]) or (amounts[0] and dates[1])
+    is_counted = not after.is_dated and all(map(str.isdigit, after.numbers))
+    return (dates[0] and (amounts[1] or (before.is_dated and is_counted))) or (amounts[0] and dates[1])
 
 
 def _parts(end: re.Pattern[str], text: str) -> list[tuple[int, str]]:
@@ -1275,7 +1281,9 @@ def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun
         return None  # "I live in Bern", "I moved everything to Obsidian"
     if _share_a_place_only(old[0], before, after) or _restates(old[0], new[0], before):
         return None
-    if _gets_something_else(new[0], before, shared):
+    if _gets_something_else(new[0], before, shared) or _changes_something_else(new[0], shared):
+        return None
+    if _share_units_only(new[0], shared) or (_is_long_past(old[0]) and not _takes_back(new[0])):
         return None
     is_of_names = _share_states_only(before, shared)
     if is_of_names and "replaced" not in cues(new[0][:MAX_CHARS], languages_of(new[0])):
@@ -1309,8 +1317,10 @@ def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun
     if are_dates_of_two(old[0], new[0]):
         return None
     is_of_person = shared and context.get("meaning", 0.0) < _ONE_MATTER
-    only_names = _only_names_a_relative(old, new, after, shared) or (
-        is_of_person and _only_names_a_person(old, new, before, after, shared)
+    only_names = (
+        _only_names_a_relative(old, new, after, shared)
+        or _only_named_a_relative(old, new, before, shared)
+        or (is_of_person and _only_names_a_person(old, new, before, after, shared))
     )
     if only_names and not (_takes_back(new[0]) or _is_not_so(before, after, new[0])):
         return None
@@ -1403,6 +1413,7 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
 
     A number may be a new value of an old one, unless one is in a date: "Zoe marries on 6 May", "I paid Zoe 600 euros".
     """
+    shared = _without_the_alike(before, shared, new[0])
     have_numbers = bool(before.numbers and after.numbers)
     if have_numbers and (_is_dated(old[0]) == _is_dated(new[0]) or says_change(new[0])):
         return False
@@ -1418,13 +1429,25 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
     if any(_is_new(word, new[0]) for word in shared):
         return False
     from ricordo.text.entity_recognition import entities_named  # most searches do without it
+    from ricordo.text.names import with_name_capitals
 
-    named = entities_named([old[0][:MAX_CHARS], new[0][:MAX_CHARS]])
+    named = entities_named([with_name_capitals(text[:MAX_CHARS]) for text in (old[0], new[0])])
     people = {stem for each in named if each.type == "person" for stem in index_terms(each.name)}
     return all(
         word.is_kin or not people.isdisjoint(word.stems) or (have_numbers and _is_capital(new[0], word))
         for word in shared
     )
+
+
+def _without_the_alike(before: Topics, shared: Sequence[TopicWord], new: str) -> Sequence[TopicWord]:
+    """Return the shared words of a statement, if a clause tells the change of one of them, without those that only look
+    alike and stand in other clauses: "Mira is pregnant", "Mira eats meat again, pregnancy cravings".
+    """
+    same = [word for word in shared if before.likeness(word.stems) == 1]
+    told = [each for each in _parts(_CLAUSE_END, new[:MAX_CHARS]) if says_change(each[1])]
+    if not any(_holds_any(same, *each) for each in told):
+        return shared
+    return [word for word in shared if word in same or any(_holds_any([word], *each) for each in told)]
 
 
 def _is_capital(text: str, word: TopicWord) -> bool:
@@ -1520,10 +1543,50 @@ def _gets_something_else(new: str, before: Topics, shared: Sequence[TopicWord]) 
     return all(any(_holds_any([word], *each) for each in added) or _is_beside(text, word, languages) for word in shared)
 
 
+def _changes_something_else(new: str, shared: Sequence[TopicWord]) -> bool:
+    """Return whether a newer statement tells the change of something else, and names what it shares with the older one
+    only in another clause and beside: "My notes are in Evernote", "The key changed, it is on the note by the door".
+    """
+    text = new[:MAX_CHARS]
+    languages = languages_of(text)
+    told = [(start, said) for start, said in _parts(_CLAUSE_END, text) if not CHANGES.isdisjoint(cues(said, languages))]
+    if not (shared and told) or any(_holds_any(shared, *each) or topics(each[1]).is_own for each in told):
+        return False
+    return all(subject_of(said) for _, said in told) and all(
+        word.start > told[-1][0] and _is_beside(text, word, languages) for word in shared
+    )
+
+
+def _share_units_only(new: str, shared: Sequence[TopicWord]) -> bool:
+    """Return whether two statements share only a unit, and the newer one has no word for change: "20 min of Spanish a
+    day", "25 min by bike".
+    """
+    telling, units = [word for word in shared if word.worth > _COMMON], _units(languages_of(new[:MAX_CHARS]))
+    return bool(telling) and all(not units.isdisjoint(word.stems) for word in telling) and not says_change(new)
+
+
+@cached()
+def _units(languages: LanguageSet) -> frozenset[str]:
+    words = languages.words(lambda each: each.change.units)
+    return frozenset(stem for word in words for stem in index_terms(word, languages=languages))
+
+
+def _is_long_past(text: str) -> bool:
+    """Return whether a statement begins by saying that it is of an earlier time: "I used to work in a bakery"."""
+    low = text[:MAX_CHARS].lower()
+    languages = languages_of(text[:MAX_CHARS])
+    if not CHANGES.isdisjoint(cues(text, languages)):
+        return False  # "I used to smoke, now I vape"
+    return any(len(low[: each.start()].split()) <= _HEAD for each in _expressions(languages).find(low, "past"))
+
+
 def _is_beside(text: str, word: TopicWord, languages: LanguageSet) -> bool:
-    """Return whether a preposition stands shortly before a word, and not for an owner: "on the yellow note"."""
+    """Return whether a preposition stands shortly before a word, and not of an owner or a companion: "on the yellow
+    note".
+    """
     clause, known = _CLAUSE_END.split(text[: word.start])[-1].lower(), _words(languages)
-    return not (known.prepositions - known.owner_before).isdisjoint(_WORD.findall(clause)[-_BEFORE:])
+    of_place = known.prepositions - known.owner_before - known.companions
+    return not of_place.isdisjoint(_WORD.findall(clause)[-_BEFORE:])
 
 
 @cached()
@@ -1637,14 +1700,29 @@ def _only_names_a_relative(old: Said, new: Said, after: Topics, shared: Sequence
     """
     if says_change(new[0]) or not any(word.is_kin for word in shared):
         return False
-    told = stated_relations(new[0][:MAX_CHARS], own_names=())
-    names = {stem for each in told for stem in index_terms(each.name)}
-    if not told or not all(
-        word.is_kin or word.worth == _COMMON or not names.isdisjoint(word.stems) for word in after.words
-    ):
+    told = _relatives_only_named(new[0], after)
+    before = {each.predicate for each in stated_relations(old[0][:MAX_CHARS], own_names=())} if told else set()
+    return bool(told) and before.isdisjoint(each.predicate for each in told)
+
+
+def _only_named_a_relative(old: Said, new: Said, before: Topics, shared: Sequence[TopicWord]) -> bool:
+    """Return whether an older statement only gives the name of one of the family, and the newer one says something else
+    about them, which is no end: "My girlfriend is called Mira", "Mira is pregnant".
+    """
+    if any(word.is_kin for word in shared) or not _OF_AN_END.isdisjoint(cues(new[0], languages_of(new[0][:MAX_CHARS]))):
         return False
-    before = {each.predicate for each in stated_relations(old[0][:MAX_CHARS], own_names=())}
-    return before.isdisjoint(each.predicate for each in told)
+    told = _relatives_only_named(old[0], before)
+    names = {stem for each in told for stem in index_terms(each.name)}
+    is_of_family = _BEYOND_FAMILY.isdisjoint(each.predicate for each in told)
+    return bool(told) and is_of_family and not any(names.isdisjoint(word.stems) for word in shared)
+
+
+def _relatives_only_named(text: str, said: Topics) -> list[Stated]:
+    """Return the relatives whose names a statement gives, if it says nothing else."""
+    told = stated_relations(text[:MAX_CHARS], own_names=())
+    names = {stem for each in told for stem in index_terms(each.name)}
+    is_all = all(word.is_kin or word.worth == _COMMON or not names.isdisjoint(word.stems) for word in said.words)
+    return told if is_all else []
 
 
 def _share_a_value_only(before: Topics, shared: Sequence[TopicWord]) -> bool:

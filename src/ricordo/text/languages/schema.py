@@ -286,6 +286,7 @@ class Change:
         ended: verbs and phrases for an end without a successor: quit, sold, died.
         replaced: a change to something else: switched, moved, instead.
         acquired: those words of `replaced` that say only that somebody got something: bought, new.
+        units: words behind a number that say nothing of what is counted: minutes, euros.
         now: the present as opposed to the past: these days, since Monday.
         corrected: an earlier statement was wrong: correction, I meant.
         taken_back: what was said was a joke or a lie, or does not take place: kidding about, is not happening. It
@@ -321,6 +322,7 @@ class Change:
     ended: Patterns = ()
     replaced: Patterns = ()
     acquired: Patterns = ()
+    units: Words = ()
     now: Patterns = ()
     corrected: Patterns = ()
     taken_back: Patterns = ()
