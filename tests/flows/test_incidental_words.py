@@ -169,3 +169,35 @@ async def test_a_word_in_passing_makes_nothing_out_of_date(memory: Any, older: s
 )
 async def test_a_change_of_what_was_said_does(memory: Any, older: str, newer: str) -> None:
     assert [content for content, _ in await _outdated(memory, older, newer)] == [older]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("we got two rats, pixel and bit", "bit died on sunday, only one rat left"),
+        ("we have a cat called Mogli, 12 yrs old", "mogli mussten wir gestern einschlaefern lassen :("),
+        ("blood pressure pills: ramipril 5mg every morning", "ramipril abgesetzt wegen husten, nehm jetz candesartan"),
+        ("katrins mann heisst sven, is lokfuehrer", "sven faehrt keine zuege mehr, is jetz disponent im buero"),
+        ("wir haben zwei hasen, flocke und moritz", "moritz ist am sonntag gestorben"),
+        ("tenemos un gato que se llama simba, 12 años", "simba murió ayer"),
+        ("on a une chatte qui s'appelle luna, 12 ans", "luna est morte hier"),
+        ("abbiamo un gatto che si chiama romeo, 12 anni", "romeo è morto ieri"),
+        ("temos um gato que se chama mingau, 12 anos", "mingau morreu ontem"),
+        ("мою сестру зовут катя, она водит поезда", "катя больше не водит поезда"),
+        ("my cleaner is called olga, comes on tuesdays", "olga quit last week"),
+    ],
+)
+async def test_the_end_of_what_was_introduced_by_name_is_reviewed(memory: Any, older: str, newer: str) -> None:
+    assert await _outdated(memory, older, newer) == [(older, False)]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("meine freundin heisst mira", "mira isst kein fleisch mehr"),
+        ("my brother is called tom", "tom quit the choir"),
+        ("we have a cat called mogli, 12 yrs old", "mogli might have died, we dont know yet"),
+    ],
+)
+async def test_what_ends_for_somebody_with_a_known_name_is_not(memory: Any, older: str, newer: str) -> None:
+    assert await _outdated(memory, older, newer) == []

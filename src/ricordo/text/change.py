@@ -33,6 +33,7 @@ from ricordo.text.languages import (
     is_ordinary,
     languages_of,
 )
+from ricordo.text.names import NOT_PEOPLE
 from ricordo.text.relatives import Stated, stated_relations
 from ricordo.text.sentences import with_apostrophes, without_elisions
 from ricordo.text.statement import subject_of
@@ -60,6 +61,7 @@ MAX_CHARS = 600
 """A longer text tells a story, so only its beginning is read."""
 
 _ANY_DAY = date(2000, 1, 1)
+_LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W_]+(?:['’.:,/-][^\W_]+)*")
 _NAME_WITHIN = re.compile(r"(?<=[^\W_] )(?!I\b)[^\W\d_a-zа-яё][^\W_]*")
 _MARKS = '"„“”«»'
@@ -1114,7 +1116,7 @@ def succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun:
     if _are_of_one_event(old[0], new[0]) or (_is_task(new[0]) and not _is_task(old[0])):
         return None  # what is still to be done has changed nothing yet
     found = _succession(old, new, context, has_begun=has_begun)
-    if not found and _has_come_about(old, new):
+    if not found and (_has_come_about(old, new) or _ends_what_was_introduced(old, new)):
         return _COME_ABOUT
     if found:
         return found
@@ -1169,6 +1171,52 @@ def _has_come_about(old: Said, new: Said) -> bool:
     telling = [word for word in before.words if word.worth > _COMMON]
     shared = sum(after.likeness(word.stems) > 0 for word in telling)
     return said.isdisjoint(_NO_NEWS) and len(telling) > 1 and shared >= len(telling) - (len(telling) > 2)
+
+
+def _ends_what_was_introduced(old: Said, new: Said) -> bool:
+    """Return whether a statement begins with the end of something that the older one introduces by name: "Mogli had to
+    be put down" after "We have a cat called Mogli", "Ramipril stopped, now candesartan" after "Pills: ramipril 5 mg".
+
+    If the older one only names a relative, what ended may be anything of theirs: "Mira quit the choir".
+    """
+    text = new[0][:MAX_CHARS]
+    languages = languages_of(text)
+    clause = _CLAUSE_END.split(text)[0].lower()
+    ends = _expressions(languages).kinds_in(clause) & _OF_AN_END
+    if old[1] != new[1] or not ends or not cues(text, languages).isdisjoint(_NO_NEWS - {"past"} | {"unchanged"}):
+        return False
+    known = _words(languages)
+    begun = next((each for each in _LETTERS.findall(clause) if each not in known.determiners), "")
+    if begun not in _introduced(old[0][:MAX_CHARS].lower()):
+        return False
+    told = _relatives_only_named(old[0], topics(old[0]))
+    return all(each.predicate in NOT_PEOPLE for each in told)
+
+
+def _introduced(text: str) -> set[str]:
+    """Return the names that a statement in lower case gives: behind a word for naming ("called Mogli"), at its end
+    behind a comma ("two rats, Pixel and Bit"), or behind a label ("pills: ramipril 5 mg").
+    """
+    languages = all_languages()
+    joined, naming = "|".join(languages.in_order(lambda each: each.entities.conjunctions)), _naming()
+    found = set[str]()
+    words = _LETTERS.findall(text)
+    for place, word in enumerate(words):
+        if word in naming:
+            found.update([each for each in words[place + 1 :] if each not in _function_words()][:1])
+    listed = re.search(rf",\s+([^\W\d_]+)\s+(?:{joined})\s+([^\W\d_]+)\W*$", text)
+    label = re.match(r"[^\W\d_]+(?:\s[^\W\d_]+){0,3}:\s+([^\W\d_]+)", text)
+    return found.union(listed.groups() if listed else (), label.groups() if label else ())
+
+
+@cached()
+def _naming() -> frozenset[str]:
+    return all_languages().words(lambda each: each.sentences.naming)
+
+
+@cached()
+def _function_words() -> frozenset[str]:
+    return all_languages().words(lambda each: each.function_words)
 
 
 _NO_NEWS: frozenset[Cue] = frozenset(("unsure", "reported", "future", "asks", "past"))
@@ -1319,7 +1367,7 @@ def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun
     is_of_person = shared and context.get("meaning", 0.0) < _ONE_MATTER
     only_names = (
         _only_names_a_relative(old, new, after, shared)
-        or _only_named_a_relative(old, new, before, shared)
+        or _only_named_a_relative(old, new, before, after, shared)
         or (is_of_person and _only_names_a_person(old, new, before, after, shared))
     )
     if only_names and not (_takes_back(new[0]) or _is_not_so(before, after, new[0])):
@@ -1705,16 +1753,20 @@ def _only_names_a_relative(old: Said, new: Said, after: Topics, shared: Sequence
     return bool(told) and before.isdisjoint(each.predicate for each in told)
 
 
-def _only_named_a_relative(old: Said, new: Said, before: Topics, shared: Sequence[TopicWord]) -> bool:
+def _only_named_a_relative(old: Said, new: Said, before: Topics, after: Topics, shared: Sequence[TopicWord]) -> bool:
     """Return whether an older statement only gives the name of one of the family, and the newer one says something else
-    about them, which is no end: "My girlfriend is called Mira", "Mira is pregnant".
+    about them: "My girlfriend is called Mira", "Mira is pregnant". What ends between them and the speaker is no such
+    thing, nor what ends of a pet: "Mira and I broke up".
     """
-    if any(word.is_kin for word in shared) or not _OF_AN_END.isdisjoint(cues(new[0], languages_of(new[0][:MAX_CHARS]))):
+    if any(word.is_kin for word in shared):
         return False
     told = _relatives_only_named(old[0], before)
     names = {stem for each in told for stem in index_terms(each.name)}
-    is_of_family = _BEYOND_FAMILY.isdisjoint(each.predicate for each in told)
-    return bool(told) and is_of_family and not any(names.isdisjoint(word.stems) for word in shared)
+    predicates = {each.predicate for each in told}
+    if not told or not _BEYOND_FAMILY.isdisjoint(predicates) or any(names.isdisjoint(word.stems) for word in shared):
+        return False
+    is_end = not _OF_AN_END.isdisjoint(cues(new[0], languages_of(new[0][:MAX_CHARS])))
+    return not (is_end and (after.is_own or predicates <= NOT_PEOPLE))
 
 
 def _relatives_only_named(text: str, said: Topics) -> list[Stated]:
