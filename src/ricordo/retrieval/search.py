@@ -229,7 +229,8 @@ def find(
         weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan, filter_)
     if not dated:
         weighed = _repeats_last(weighed, known, plan)
-    if not filter_.archived and not plan.is_of_changes:
+    is_told = bool(weighed) and weighed[0].key in held  # the rules for a home, a job and the like know it
+    if not (filter_.archived or plan.is_of_changes or is_told):
         weighed, instead = _present_answer_first(weighed, known, plan)
         links += instead
     known, judged = replace(known, nodes={**known.nodes, **told.nodes}), None

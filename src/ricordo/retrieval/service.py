@@ -413,7 +413,7 @@ async def answer(
     until = started + asking.deadline_s
     measures = query.only_relevant or query.judge is True
     if question.waits and (measures or as_of is not None or _is_rated(asking, query)):  # that reads the memories, too
-        missing = await _missing(asking, until=until)
+        missing = await _missing(asking, question, until=until)
         question = replace(question, waits=False, degraded=(*question.degraded, *missing))
     opinion = await _opinion(asking, query, question, until=until, as_of=as_of)
     find_by = partial(_found, asking, query, until=until, traced=traced, as_of=as_of, reasons=reasons, receipt=receipt)
@@ -572,19 +572,21 @@ async def _found(
     )
     answer = await asking.read(look, foreseen)
     if is_behind:
-        question, missing = replace(question, waits=False), await _missing(asking, until=until)
+        question, missing = replace(question, waits=False), await _missing(asking, question, until=until)
         answer = await asking.read(look, replace(foreseen, first=()))
         answer = None if answer is None else replace(answer, degraded=(*missing, *answer.degraded))
     return None if answer is None else (answer, plan)
 
 
-async def _missing(asking: Asking, *, until: float) -> tuple[str, ...]:
-    """Wait for background computations on memories; return what is still missing, also at the deadline."""
+async def _missing(asking: Asking, question: Question, *, until: float) -> tuple[str, ...]:
+    """Wait for background computations on memories; return what is still missing. At the deadline, a busy store may not
+    even tell it.
+    """
     try:
         async with asyncio.timeout(until - time.monotonic()):
             return await asking.missing()
     except TimeoutError:
-        return ("embedding: no time left to wait for recent memories",)
+        return ("embedding: no time left to wait for recent memories",) if question.vectors else ()
 
 
 async def _floor(asking: Asking, query: Query, question: Question) -> Floor | None:

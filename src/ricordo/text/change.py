@@ -1189,7 +1189,7 @@ def _ends_what_was_introduced(old: Said, new: Said) -> bool:
     begun = next((each for each in _LETTERS.findall(clause) if each not in known.determiners), "")
     if begun not in _introduced(old[0][:MAX_CHARS].lower()):
         return False
-    told = _relatives_only_named(old[0], topics(old[0]))
+    told = _relatives_only_named(old[0])
     return all(each.predicate in NOT_PEOPLE for each in told)
 
 
@@ -1366,8 +1366,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun
         return None
     is_of_person = shared and context.get("meaning", 0.0) < _ONE_MATTER
     only_names = (
-        _only_names_a_relative(old, new, after, shared)
-        or _only_named_a_relative(old, new, before, after, shared)
+        _only_names_a_relative(old, new, shared)
+        or _only_named_a_relative(old, new, after, shared)
         or (is_of_person and _only_names_a_person(old, new, before, after, shared))
     )
     if only_names and not (_takes_back(new[0]) or _is_not_so(before, after, new[0])):
@@ -1742,25 +1742,25 @@ def _has_digit(word: str) -> bool:
     return any(map(str.isdigit, word))
 
 
-def _only_names_a_relative(old: Said, new: Said, after: Topics, shared: Sequence[TopicWord]) -> bool:
+def _only_names_a_relative(old: Said, new: Said, shared: Sequence[TopicWord]) -> bool:
     """Return whether a newer statement only gives the name of a relative, and the older one says something else about
     them: "My mother is called Eve" after "My mother's birthday is on 3 May".
     """
     if says_change(new[0]) or not any(word.is_kin for word in shared):
         return False
-    told = _relatives_only_named(new[0], after)
+    told = _relatives_only_named(new[0])
     before = {each.predicate for each in stated_relations(old[0][:MAX_CHARS], own_names=())} if told else set()
     return bool(told) and before.isdisjoint(each.predicate for each in told)
 
 
-def _only_named_a_relative(old: Said, new: Said, before: Topics, after: Topics, shared: Sequence[TopicWord]) -> bool:
+def _only_named_a_relative(old: Said, new: Said, after: Topics, shared: Sequence[TopicWord]) -> bool:
     """Return whether an older statement only gives the name of one of the family, and the newer one says something else
     about them: "My girlfriend is called Mira", "Mira is pregnant". What ends between them and the speaker is no such
     thing, nor what ends of a pet: "Mira and I broke up".
     """
     if any(word.is_kin for word in shared):
         return False
-    told = _relatives_only_named(old[0], before)
+    told = _relatives_only_named(old[0])
     names = {stem for each in told for stem in index_terms(each.name)}
     predicates = {each.predicate for each in told}
     if not told or not _BEYOND_FAMILY.isdisjoint(predicates) or any(names.isdisjoint(word.stems) for word in shared):
@@ -1769,12 +1769,14 @@ def _only_named_a_relative(old: Said, new: Said, before: Topics, after: Topics, 
     return not (is_end and (after.is_own or predicates <= NOT_PEOPLE))
 
 
-def _relatives_only_named(text: str, said: Topics) -> list[Stated]:
+@cached(maxsize=4_096)
+def _relatives_only_named(text: str) -> tuple[Stated, ...]:
     """Return the relatives whose names a statement gives, if it says nothing else."""
     told = stated_relations(text[:MAX_CHARS], own_names=())
     names = {stem for each in told for stem in index_terms(each.name)}
-    is_all = all(word.is_kin or word.worth == _COMMON or not names.isdisjoint(word.stems) for word in said.words)
-    return told if is_all else []
+    said = topics(text).words
+    is_all = all(word.is_kin or word.worth == _COMMON or not names.isdisjoint(word.stems) for word in said)
+    return tuple(told) if is_all else ()
 
 
 def _share_a_value_only(before: Topics, shared: Sequence[TopicWord]) -> bool:
