@@ -426,3 +426,24 @@ async def test_frau_before_a_name_is_no_wife() -> None:
         await memory.add("Heute war es ruhig", session="a")
         brief = str(await memory.brief())
         assert "Krimis" in brief and "780" not in brief
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "muss noch die reifen wechseln.. ach ne haben ja kein auto mehr",
+        "I have to call mum.. oh wait, she is on holiday",
+        "Need to buy milk, never mind, there is some",
+        "Il faut que j'appelle le plombier, ah non, il est venu hier",
+        "Tengo que comprar pan, ay no, ya hay",
+        "Devo chiamare il medico, anzi no",
+        "Preciso comprar pão, ah não, ainda tem",
+        "Надо купить хлеб, ой нет, есть ещё",
+    ],
+)
+async def test_a_task_that_its_own_words_take_back_is_no_open_end(note: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember("oh wait, I have to pay the rent tomorrow")
+        await memory.remember(note)
+        left = _section(await memory.brief(), "Open ends")
+    assert "pay the rent" in left and note[:20] not in left

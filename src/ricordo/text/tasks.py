@@ -29,6 +29,7 @@ class _Cues(Lexicon):
     )
     notes = pattern_of(lambda each: each.tasks.notes, flags=re.IGNORECASE)
     lasting = pattern_of(lambda each: each.tasks.lasting, flags=re.IGNORECASE)
+    withdrawn = pattern_of(lambda each: each.tasks.withdrawn, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
     asked = pattern_of(lambda each: each.tasks.asked, flags=re.IGNORECASE)
 
 
@@ -40,10 +41,12 @@ def states_task(text: str) -> bool:
 
     >>> [states_task(each) for each in ("Call the tax adviser next Monday", "I still have to renew my passport")]
     [True, True]
-    >>> [states_task(each) for each in ("Call me Bob", "Take 5 mg daily", "Never call me before 9")]
+    >>> [states_task(each) for each in ("Call me Bob", "Take 5 mg daily", "I must buy milk.. oh wait, we have some")]
     [False, False, False]
     """
-    return any(_is_task(found.group()) for found in _SENTENCE.finditer(text[:_LOOKED_AT]))
+    text = text[:_LOOKED_AT]
+    withdrawn = [found.start() for found in _cues(all_languages()).withdrawn.finditer(text)]
+    return any(_is_task(found.group()) for found in _SENTENCE.finditer(text, max(withdrawn, default=0)))
 
 
 def _is_task(sentence: str) -> bool:

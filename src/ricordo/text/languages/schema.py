@@ -669,7 +669,8 @@ class Tasks:
 
     `duties` find a duty or a reminder in a sentence, `promises` what somebody will do for others ("I promised to call
     Mum"), `notes` a whole sentence that somebody notes for themselves, such as "Buy milk". A sentence with a match of
-    `lasting` states a habit, a rule or no duty at all. `asked` finds questions for what is still to be done.
+    `lasting` states a habit, a rule or no duty at all. What stands before `withdrawn` ("oh wait") is no task. `asked`
+    finds questions for what is still to be done.
     """
 
     parts: Mapping[str, str] = field(default_factory=dict)
@@ -677,6 +678,7 @@ class Tasks:
     promises: Patterns = ()
     notes: Patterns = ()
     lasting: Patterns = ()
+    withdrawn: Patterns = ()
     asked: Patterns = ()
 
 
