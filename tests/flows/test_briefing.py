@@ -429,6 +429,41 @@ async def test_frau_before_a_name_is_no_wife() -> None:
 
 
 @pytest.mark.parametrize(
+    "home",
+    [
+        "am wochenende umgezogen!! jetz connewitz, 3 zimmer",
+        "Umgezogen nach Kiel",
+        "Last weekend moved to Leith",
+        "Le mois dernier déménagé à Lyon",
+        "En mayo me mudé a Valencia",
+        "A maggio mi sono trasferita a Padova",
+        "Em maio mudei para o Porto",
+        "В мае переехала в Казань",
+    ],
+)
+async def test_a_move_without_its_subject_says_who_the_user_is(home: str) -> None:
+    async with Memory.open(":memory:", embedder=None) as memory:
+        await memory.remember("Yesterday the server moved to Frankfurt")
+        await memory.remember(home)
+        who = _section(await memory.brief(), "Who")
+    assert home.split()[-1] in who and "Frankfurt" not in who
+
+
+async def test_a_word_for_a_rule_alone_makes_no_decision() -> None:
+    passing = (
+        "bit died on sunday, only one rat left",
+        "Dänemark war super, nur nass",
+        "En Galicia llovió, solo un día de sol",
+    )
+    rules = ("Only Anna may merge to main", "Immer zwei Reviewer", "Abbiamo deciso di rimandare il lancio")
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for text in (*passing, *rules):
+            await memory.remember(text)
+        decisions = _section(await memory.brief(), "Decisions and rules that hold")
+    assert [text for text in (*passing, *rules) if text in decisions] == list(rules)
+
+
+@pytest.mark.parametrize(
     "note",
     [
         "muss noch die reifen wechseln.. ach ne haben ja kein auto mehr",
@@ -447,3 +482,16 @@ async def test_a_task_that_its_own_words_take_back_is_no_open_end(note: str) -> 
         await memory.remember(note)
         left = _section(await memory.brief(), "Open ends")
     assert "pay the rent" in left and note[:20] not in left
+
+
+async def test_a_briefing_tells_how_many_contradictions_wait() -> None:
+    pairs = (("The gym is 30 euro", "The gym is 35 euro"), ("Standup is at 9", "Standup is at 10"))
+    pairs += (("The spare key is at Ida's", "The spare key is at Bo's"), ("Tea is in box 1", "Tea is in box 2"))
+    pairs += (("My phone is a Pixel 6", "My phone is a Nokia now"), ("Rent is 900 euro", "Rent is 950 euro"))
+    async with Memory.open(":memory:", embedder=None) as memory:
+        for old, new in pairs:
+            await memory.remember(old)
+            await memory.remember(new)
+        waiting = sum(each.kind == "conflict" for each in await memory.review(limit=50))
+        left = _section(await memory.brief(), "Open ends")
+    assert waiting > 2 and f"{waiting} pairs of facts contradict each other" in left

@@ -66,7 +66,8 @@ _FIRST = 8
 _FACTS_FIRST = {"who": 4, "open": 6}
 """How many facts about the user stand before the line of their people, and tasks before what is not decided."""
 _PEOPLE = 8
-_REVIEWS, _REVIEWS_READ = 5, 50
+_REVIEWS, _REVIEWS_READ, _FEW = 5, 50, 2
+_BEGINNING_WORDS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,7 +317,7 @@ class _Reading:
         for owner, chat in _places(self._tx, self._scope):
             keys.update(self._tx.nodes.facts_with(owner, chat, [_cue_terms()], most=_CANDIDATES))
         found = self._tx.nodes.by_key(self._scope, sorted(keys)).values()
-        return self._best(node for node in found if self._holds(node) and not _belongs_elsewhere(node))
+        return self._best(node for node in found if self._holds(node) and _is_of_work(node))
 
     def _holds(self, node: Node) -> bool:
         ends = [at for at in (node.expires_at, node.valid_until) if at is not None]
@@ -341,17 +342,21 @@ class _Reading:
         return found
 
     def _undecided(self) -> list[ContextLine]:
-        """Return a line for each contradiction that is not yet reviewed, unless the older fact has a line itself."""
-        found = self._tx.reviews.listed(self._scope, most=_REVIEWS_READ, kind="conflict")
+        """Return a line for each contradiction that is not yet reviewed, unless the older fact has a line itself.
+
+        The first line tells how many there are, if there are many.
+        """
+        listed = self._tx.reviews.listed(self._scope, most=_REVIEWS_READ, kind="conflict")
+        found = [each for each in listed if each.newer.category != "task"]  # two tasks do not contradict each other
         lines = []
         for each in found:
-            is_marked = each.older is not None and each.older.key in self._given
-            if is_marked or each.newer.category == "task":  # two tasks do not contradict each other
+            if each.older is not None and each.older.key in self._given:
                 continue
             pair = self._hits([each.newer, *([each.older] if each.older else [])], once=False)
             if len(pair) == 2 and each.newer.is_live:
                 lines.append(_undecided_line(*pair, review=each.id))
-        return lines[:_REVIEWS]
+        shown = lines[:_REVIEWS]
+        return [_count_line(len(found)), *shown] if len(found) > _FEW else shown
 
     def _people(self) -> list[ContextLine]:
         people = [each for each in known_people(self._tx, self._scope, most=_PEOPLE) if each.relation]
@@ -371,6 +376,19 @@ def _last_written(known: Sequence[Node]) -> int | None:
 def _belongs_elsewhere(node: Node) -> bool:
     """Return whether a fact has its own section, or is about somebody's life ("I moved to Rome")."""
     return node.category == "task" or node.type == "procedural" or (not node.chat and _is_of_life(node))
+
+
+def _is_of_work(node: Node) -> bool:
+    """Return whether a fact states a decision or a rule. A word for one is not enough: "Only one rat is left"."""
+    if _belongs_elsewhere(node):
+        return False
+    if node.chat:  # a project's memory is about work
+        return True
+    kinds = {each.kind for each in statements_of_work(node.content)}
+    if kinds:
+        return not kinds.isdisjoint(("decision", "rule"))
+    begins = index_terms(" ".join(node.content.split(maxsplit=_BEGINNING_WORDS)[:_BEGINNING_WORDS]))
+    return not frozenset(_cue_terms()).isdisjoint(begins)
 
 
 def _is_of_life(node: Node) -> bool:
@@ -437,6 +455,11 @@ def _end(text: str) -> str:
     if len(text) <= 2 * _SAID_CHARS:
         return text
     return f"{text[:_SAID_CHARS].rsplit(' ', 1)[0]} … {text[-_SAID_CHARS:].split(' ', 1)[-1]}"
+
+
+def _count_line(pairs: int) -> ContextLine:
+    many = f"{pairs}" if pairs < _REVIEWS_READ else f"{pairs} or more"
+    return ContextLine(text=f"- {many} pairs of facts contradict each other and wait for a decision (review)")
 
 
 def _undecided_line(newer: Hit, older: Hit, *, review: str) -> ContextLine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import date
 
 from ricordo.decay import belief
 from ricordo.errors import NotFoundError
@@ -17,6 +18,7 @@ from ricordo.text.analyzer import leaves_out_its_subject, speaks_only_for_group
 from ricordo.text.canonical import OWNER, canonical, is_of_one_speaker, names_somebody_before_slot, owner_phrases
 from ricordo.text.categories import infer_category
 from ricordo.text.change import names_job
+from ricordo.text.dates.resolution import dated_phrases
 from ricordo.text.filing import names_user
 from ricordo.text.languages import all_languages, cached, languages_of
 from ricordo.text.names import folded_name
@@ -33,6 +35,7 @@ _ALWAYS_USEFUL = _TELLING.index(_JOB)
 _FACTS_READ = 200
 _LOOKED_AT = 1_000
 _PEOPLE_READ = 200
+_ANY_DAY = date(2000, 1, 1)
 
 
 def rank(node: Node, names: Sequence[str]) -> int | None:
@@ -67,8 +70,16 @@ def is_always_useful(node: Node, names: Sequence[str]) -> bool:
 
 
 def _is_of_unnamed_speaker(said: str) -> bool:
+    """Return whether a statement of a slot leaves out its subject: "Moved to Rome", "Am Wochenende umgezogen"."""
+    said = _without_first_time(said)
     is_of_another = names_somebody_before_slot(said) and not leaves_out_its_subject(said, languages_of(said))
-    return subject_of(said) == () and not speaks_only_for_group(said) and not is_of_another
+    return not subject_of(said) and not speaks_only_for_group(said) and not is_of_another
+
+
+def _without_first_time(said: str) -> str:
+    """Return a statement without the time with which it begins."""
+    phrases = dated_phrases(said[:_LOOKED_AT], today=_ANY_DAY)
+    return next((said[len(each.text) :].lstrip(" ,:") for each in phrases if said.startswith(each.text)), said)
 
 
 def _says_how_to_answer(text: str) -> bool:
