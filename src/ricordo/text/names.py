@@ -412,9 +412,12 @@ def _likeness(run: Run, key: str, alias: str, text: str) -> str | None:
 
 
 def _is_possessive(run: Run, languages: LanguageSet) -> bool:
-    """Return whether a run is the possessive form of a name: not "Andreas" of Andrea, nor "roses" of Rose."""
+    """Return whether a run is the possessive form of a given name: not "Andreas" of Andrea, nor "roses" of Rose, nor
+    "kestrels", which may be birds, of a project Kestrel.
+    """
     word, last = run.written.rsplit(maxsplit=1)[-1], run.possessor.rsplit(maxsplit=1)[-1]
-    if word in given_names(languages) or not any(each.names.possessive for each in languages):
+    known = given_names(languages)
+    if word in known or last not in known or not any(each.names.possessive for each in languages):
         return False
     is_sure = run.is_capital and run.follows
     return is_sure or not any(is_ordinary(each, language) for each in (word, last) for language in languages)
