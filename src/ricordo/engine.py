@@ -37,6 +37,7 @@ from ricordo.retrieval.service import Asking, AsOf, Prefetch, Question, Rerankin
 from ricordo.rights import Holder, allows
 from ricordo.settings import Settings, api_key, zone_of
 from ricordo.storage import Snapshot, Store, owner_names, values, witness
+from ricordo.storage.exchange import Exchange
 from ricordo.storage.key import Key, key_of
 from ricordo.storage.leases import LeaseHolder
 from ricordo.storage.registry import open_store
@@ -690,6 +691,10 @@ class StoreView:
         self._check_owners()
         found = await self._store.read(lambda tx: tx.lifecycle.whose(id))
         return None if found is None else Scope(owner=found.owner)
+
+    async def device_names(self) -> tuple[str, ...]:
+        """Return all names that this store has had among the devices that sync it, the latest first."""
+        return await self._store.derive(lambda tx: Exchange(tx, self._scope).names())
 
     async def owner_names(self) -> tuple[str, ...]:
         """Return the names that the owner's facts give the owner: "The user's name is Katrin"."""

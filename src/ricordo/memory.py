@@ -44,6 +44,7 @@ from ricordo.model import (
     DOCUMENT,
     MERGE,
     PROPOSED,
+    ROOT_ENDS,
     Answer,
     Archive,
     ArchiveReport,
@@ -552,6 +553,8 @@ class Memory:
         at, now = self._at, engine.now()
         if (path is None) == (text is None):
             raise InvalidError("add_document: give either a path or a text")
+        is_watched = ROOT_ENDS in (given.get("source") or "")
+        device = (await self.store_view.device_names())[0] if is_watched else None
         if path is not None:
             content, name, changed_at = await asyncio.to_thread(document_at, path)
         else:
@@ -560,7 +563,7 @@ class Memory:
         chosen = documents_.checked_id(name if id is None else id)
 
         def prepare() -> documents_.Prepared:
-            draft = read_document(content, name=name, id=chosen, changed_at=changed_at, **given)
+            draft = read_document(content, name=name, id=chosen, changed_at=changed_at, device=device, **given)
             return documents_.prepared(draft if scope.trust == "user" else replace(draft, names={}), made)
 
         def made(message: Message) -> Node:

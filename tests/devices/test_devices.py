@@ -308,8 +308,13 @@ async def look(device: Memory, vault: Path, rent: int) -> None:
     shutil.rmtree(vault)
 
 
+def _vault(vault: Path) -> Path:
+    _write(vault, "The rent is 900 euros.\n")
+    return vault
+
+
 def _write(vault: Path, text: str) -> None:
-    vault.mkdir(parents=True)
+    vault.mkdir(parents=True, exist_ok=True)
     (vault / "Flat.md").write_text(text, encoding="utf-8")
 
 
@@ -335,6 +340,35 @@ async def test_a_vault_that_two_devices_watch_is_read_once(tmp_path: Path) -> No
         await look(one, vaults[0][1], 835)
         await exchange(shared, one, other)
         assert await rents(one) == await rents(other) == [False, False]
+
+
+@pytest.mark.parametrize("is_synced_first", [False, True])
+@pytest.mark.parametrize("edited", [(0,), (1,), (0, 1)])
+async def test_a_note_stays_one_document_although_the_paths_of_both_vaults_exist_here(
+    tmp_path: Path, edited: tuple[int, ...], is_synced_first: bool
+) -> None:
+    """Such as when a device also has an old copy of the vault, where another device keeps its own."""
+    async with two(tmp_path) as (one, other, shared):
+        devices, vaults = (one, other), (tmp_path / "a" / "vault", tmp_path / "b" / "vault")
+        watches = [Watch(*each, ignores=lambda path: False) for each in zip(devices, map(_vault, vaults), strict=True)]
+        for watch in watches:
+            await watch.step(settled_s=0)
+            if is_synced_first:
+                await exchange(shared, one, other)
+        await exchange(shared, one, other)
+        for rent in (835, 850):
+            for number in edited:
+                _write(vaults[number], f"The rent is {rent} euros.\n")
+                assert (await watches[number].step(settled_s=0)).changed == ["Flat.md"]
+            await exchange(shared, one, other)
+            for device in devices:
+                (document,) = await device.documents()
+                (passage,) = (await device.document(document.id)).text
+                assert str(rent) in passage.content
+        if len(edited) == 1:
+            moved = vaults[edited[0]] / "Home.md"
+            (vaults[edited[0]] / "Flat.md").rename(moved)
+            assert (await watches[edited[0]].step(settled_s=0)).moved == ["Home.md"]
 
 
 @pytest.mark.parametrize("is_older_first", [False, True])

@@ -44,6 +44,8 @@ MAX_PASSAGES = 100_000
 _MOST_TAGS = 100
 _OUTLINE_CHARS = 600
 _HEADING_CHARS = 200
+DEVICE = "device"
+"""The attribute with the device that watches the file of a document."""
 TITLE_PAGE: Json = {"document": {"exists": True}, "digest": {"exists": True}}
 """Matches the attributes of title pages."""
 _LISTED_MOST = 1_000
@@ -74,6 +76,7 @@ class Draft:
     """The current version of a document, cut into blocks.
 
     Attributes:
+        device: the device that watches its file.
         date: the day it is about, as a note's front matter or the name of a daily note gives it.
         tags_of: returns the tags of a passage.
         subject: the person or thing that a note is about, by its name.
@@ -90,6 +93,7 @@ class Draft:
     version: str | None = None
     pages: int | None = None
     source: str | None = None
+    device: str | None = None
     left_out: tuple[str, ...] = ()
     date: str | None = None
     tags_of: Callable[[str], tuple[str, ...]] = lambda text: ()
@@ -262,6 +266,7 @@ def _title_page(draft: Draft, passages: Sequence[_Passage]) -> Message:
         "version": draft.version,
         "pages": draft.pages,
         "source": draft.source,
+        DEVICE: draft.device,
         "date": draft.date,
     }
     text = f"{draft.title}\n{outline[:_OUTLINE_CHARS]}".strip()

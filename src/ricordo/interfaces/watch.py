@@ -18,7 +18,7 @@ from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from ricordo.encoding.documents import TITLE_PAGE, document_of
+from ricordo.encoding.documents import DEVICE, TITLE_PAGE, document_of
 from ricordo.errors import InvalidError, NotFoundError
 from ricordo.model import DOCUMENT, ROOT_ENDS, Document
 from ricordo.portability import markdown
@@ -98,6 +98,15 @@ class _File(NamedTuple):
     seen: _Seen
 
 
+class _Watched(NamedTuple):
+    """A document of a watched folder, its path there, and the device that last stored it; "" if that is unknown."""
+
+    document: Document
+    folder: str
+    path: str
+    device: str
+
+
 class Watch:
     """Synchronizes one folder into a memory."""
 
@@ -118,6 +127,7 @@ class Watch:
         self._done: dict[str, _Seen] = {}
         self._first_seen: dict[str, tuple[_Seen, float]] = {}
         self._imported: Set[_Said] | None = None  # in this scan
+        self._devices: Collection[str] = ()  # the names of this one
         self._unread: Mapping[str, str] = {}  # what could not be read in the last scan
 
     async def step(self, *, settled_s: float = _SETTLED_S, progress: Progress | None = None) -> Step:
@@ -201,31 +211,41 @@ class Watch:
         """Return this folder's documents by relative path, and all ids in use by folders of the same name.
 
         A document of a same-named folder that does not exist on this machine counts as this folder's: the folder was
-        moved here, or is on another device.
+        moved here, or is on another device. Another device's folder may also have a path that exists here: then its
+        documents count if their files are here, too.
         """
         watched = await self._watched()
-        if self._is_named_after_folder and not any(each.id.startswith(f"{self.name}/") for each, *_ in watched):
+        if self._is_named_after_folder and not any(each.document.id.startswith(f"{self.name}/") for each in watched):
             self.name = await asyncio.to_thread(_former_name, watched, files, self)
         found: dict[str, Document] = {}
         ids = set[str]()
         is_there = cached(os.path.isdir)
-        for document, folder, path in watched:
+        for document, folder, path, device in watched:
             if document.id.startswith(f"{self.name}/"):
                 ids.add(document.id)
-                if folder == str(self.folder) or (path not in found and not is_there(folder)):
+                if folder == str(self.folder) or (
+                    path not in found and (not is_there(folder) or (path in files and await self._is_elsewhere(device)))
+                ):
                     found[path] = document
         return found, frozenset(ids)
 
-    async def _watched(self) -> list[tuple[Document, str, str]]:
-        """Return the documents of all watched folders, each with its folder and its path there."""
-        found = list[tuple[Document, str, str]]()
+    async def _is_elsewhere(self, device: str) -> bool:
+        """Return whether a device is another one than this store's."""
+        if device and not self._devices:
+            self._devices = await self._memory.store_view.device_names()
+        return bool(device) and device not in self._devices
+
+    async def _watched(self) -> list[_Watched]:
+        """Return the documents of all watched folders."""
+        found = list[_Watched]()
         cursor: str | None = None
         while True:
             page = await self._memory.list(type="episodic", where=TITLE_PAGE, limit=1_000, cursor=cursor)
-            for document in (document_of(node) for node in page if node.is_title_page):
+            for node in (node for node in page if node.is_title_page):
+                document = document_of(node)
                 folder, mark, path = (document.source or "").partition(ROOT_ENDS)
                 if mark and document.chat == (self._memory.scope.chat or ""):
-                    found.append((document, folder, path))
+                    found.append(_Watched(document, folder, path, str(node.attributes.get(DEVICE, ""))))
             cursor = page.cursor
             if cursor is None:
                 return found
@@ -391,12 +411,12 @@ class _Changes:
         return Step(**{name: getattr(self, name) for name in self.__slots__})
 
 
-def _former_name(watched: Sequence[tuple[Document, str, str]], files: Mapping[str, _File], now: Watch) -> str:
+def _former_name(watched: Sequence[_Watched], files: Mapping[str, _File], now: Watch) -> str:
     """Return the former name of a renamed folder: that of its documents or, if it has none yet, of a folder that is
     gone and most of whose documents are here, unchanged and at the same paths. Without one, return its name now.
     """
     named: dict[str, dict[str, Document]] = {}
-    for document, folder, path in watched:
+    for document, folder, path, _ in watched:
         name = document.id.partition("/")[0]
         if folder == str(now.folder):
             return name

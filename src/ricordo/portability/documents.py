@@ -108,12 +108,14 @@ def read_document(
     title: str | None = None,
     version: str | None = None,
     source: str | None = None,
+    device: str | None = None,
 ) -> Draft:
     """Read a document into blocks.
 
     Args:
         name: name of the file; its suffix decides the format if none is given.
         title: the title to show; by default the document's own or the name of the file.
+        device: the device that watches the file.
 
     Raises:
         InvalidError: a name is too long, or the content is too large, encrypted, without text, not of its format, or
@@ -141,6 +143,7 @@ def read_document(
         version=version,
         pages=found.pages,
         source=source or name,
+        device=device,
         left_out=found.left_out,
         date=found.date,
         tags_of=found.tags_of,

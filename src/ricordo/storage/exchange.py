@@ -164,12 +164,17 @@ class Exchange:
 
     def device(self) -> str:
         """Return the name of this store's device, and choose it at first use."""
-        return self._sql.value("exchanged_device", self._at) or self.rename()
+        return self.names()[0]
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names that this store's device has had, the latest first."""
+        names = tuple(name for (name,) in self._sql.rows("exchanged_names", self._at))
+        return names or (self.rename(),)
 
     def rename(self) -> str:
         """Take a new name, because another copy of this store uses the old one. Former commits keep the old name."""
-        name, names = os.urandom(8).hex(), self._sql.value("exchanged_names", self._at)
-        self._note(name, 0, names + 1)
+        name, names = os.urandom(8).hex(), self._sql.rows("exchanged_names", self._at)
+        self._note(name, 0, len(names) + 1)
         return name
 
     def _last(self) -> tuple[int, int]:

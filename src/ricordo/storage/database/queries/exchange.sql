@@ -1,10 +1,6 @@
 -- name: exchanged_put
 INSERT INTO exchanged VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING
 
--- name: exchanged_device
--- The name of this store's device in a space; the latest one if it was renamed.
-SELECT device FROM exchanged WHERE space = :space AND number = 0 ORDER BY seq DESC LIMIT 1
-
 -- name: exchanged_vector
 -- The last known commit of each device.
 SELECT device, max(number) FROM exchanged WHERE space = :space AND number >= 0 GROUP BY device
@@ -24,7 +20,8 @@ ON CONFLICT (space, device, number) DO UPDATE SET seq = excluded.seq
 DELETE FROM exchanged WHERE number = 0
 
 -- name: exchanged_names
-SELECT count(*) FROM exchanged WHERE space = :space AND number = 0
+-- All names of this store's device in a space, the latest first.
+SELECT device FROM exchanged WHERE space = :space AND number = 0 ORDER BY seq DESC
 
 -- name: exchanged_commits
 SELECT device, number, seq FROM exchanged WHERE space = :space AND number > 0 ORDER BY number, device
