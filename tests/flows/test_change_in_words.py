@@ -867,6 +867,30 @@ async def test_an_older_fact_that_was_confirmed_since_does_not_rank_below_a_like
         assert (await memory.search("Is green tea good in the morning?")).ids[0] == tea.id
 
 
+@pytest.mark.parametrize(
+    ("lines", "question"),
+    [
+        (("Winter clothes are in box 14", "The sewing machine is in box 22"), "Where are the winter clothes?"),
+        (("Die Winterkleider sind in Kiste 14", "Die Nähmaschine ist in Kiste 22"), "Wo sind die Winterkleider?"),
+        (
+            ("I vestiti invernali sono nella scatola 14", "La macchina da cucire è nella scatola 22"),
+            "vestiti invernali",
+        ),
+        (("Зимняя одежда в коробке 14", "Швейная машина в коробке 22"), "Где зимняя одежда?"),
+    ],
+)
+async def test_upkeep_does_not_compare_the_lines_of_one_note(
+    tmp_path: Path, lines: tuple[str, ...], question: str
+) -> None:
+    (tmp_path / "Boxes.md").write_text("".join(f"- {line}.\n" for line in lines), encoding="utf-8")
+    async with Memory.open(":memory:", embedder="default") as memory:
+        await memory.import_(tmp_path / "Boxes.md")
+        await memory.settle()
+        assert _changes(await memory.maintain()) == "nothing to do"
+        assert await memory.review() == []
+        assert lines[0] in (await memory.search(question)).hits[0].content
+
+
 @pytest.mark.parametrize("embedder", ["default", "hashing"])
 async def test_versions_of_one_thing_rank_from_the_newest_to_the_oldest(embedder: str) -> None:
     said = ["I live in Rome", "I'm allergic to peanuts", "My dog is called Rex", "I live in Milan now"]

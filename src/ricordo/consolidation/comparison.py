@@ -18,7 +18,7 @@ from ricordo.consolidation.resolve import are_apart, comes_after, form_of, in_ow
 from ricordo.model import Change, Node, Reason, Scope
 from ricordo.models.embedding.scale import Scale
 from ricordo.storage import Snapshot, Store
-from ricordo.text.change import are_of_two_people, by_meaning, succession
+from ricordo.text.change import are_of_one_text, are_of_two_people, by_meaning, succession
 from ricordo.text.headed import are_of_two_notes
 from ricordo.text.lifetimes import lasting
 from ricordo.text.occasions import are_of_two_days
@@ -115,7 +115,7 @@ class Comparison:
     def _may_change(self, old: Node, new: Node) -> bool:
         is_of_space = (old.owner, old.chat) == (new.owner, new.chat)
         is_next = is_rival(old, new, now=from_ms(self.now)) and comes_after(new, old)
-        return is_of_space and is_next and not are_apart(old, new)
+        return is_of_space and is_next and not are_apart(old, new) and not are_of_one_text(old, new)
 
 
 def likelihood_of(old: Node, new: Node, near: Sequence[Node], vectors: Vectors, scale: Scale) -> float:

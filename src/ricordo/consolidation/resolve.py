@@ -32,6 +32,7 @@ from ricordo.text.change import (
     Said,
     Succession,
     are_dates_of_two,
+    are_of_one_text,
     has_begun,
     have_common_topic,
     in_full,
@@ -264,7 +265,7 @@ class _Arriving:
         found = {
             old.id: (_stronger(verdicts.get(key), changed.get(key)), old)
             for key, old in ((key, self.put.get(old.id, old)) for key, old in stored.items())
-            if (key in near or not are_apart(self._by_owner(old), node)) and not _are_of_one_text(old, node)
+            if (key in near or not are_apart(self._by_owner(old), node)) and not are_of_one_text(old, node)
         }
         found |= self._told_here(node, {fact.id: fact for each in subjects for fact in self._beside(each, line)})
         live = [
@@ -283,7 +284,7 @@ class _Arriving:
             beside: those with the same subject and the same beginning.
         """
         sharing = {each.id: each for each in self._sharing_here(node) if not are_apart(self._by_owner(each), node)}
-        told = {key: each for key, each in (sharing | beside).items() if not _are_of_one_text(each, node)}
+        told = {key: each for key, each in (sharing | beside).items() if not are_of_one_text(each, node)}
         said = {key: self._by_owner(each) for key, each in told.items()}
         changed = _changed({key: (each.content, each.speaker) for key, each in said.items()}, node)
         found: dict[str, tuple[Verdict | None, Node]] = {}
@@ -489,11 +490,6 @@ def _form_beside(said: Said, node: Node) -> Canonical:
     content, speaker = said
     about = [each for each in node.about if each in content]
     return canonical(content, speaker=speaker, owner=node.owner, about=about)
-
-
-def _are_of_one_text(old: Node, new: Node) -> bool:
-    """Return whether two facts are from one note or file, whose lines are true together."""
-    return old.origin == new.origin == "import" and old.valid_from == new.valid_from and old.session == new.session
 
 
 def _is_imported_task(new: Node, old: Node) -> bool:

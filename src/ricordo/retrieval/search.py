@@ -96,6 +96,7 @@ from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms, raw_words
 from ricordo.text.canonical import canonical
 from ricordo.text.change import (
+    are_of_one_text,
     are_of_two_people,
     asks_for,
     begins,
@@ -1188,7 +1189,7 @@ def _may_be_outdated(older: Node, newer: Node) -> bool:
         return False
     if older.reinforced_at is not None and older.reinforced_at >= _stated_at(newer):
         return False
-    return not (older.origin == newer.origin == "import" and older.valid_from == newer.valid_from)
+    return not are_of_one_text(older, newer)
 
 
 def _is_of_another_number(older: Node, newer: Node, plan: Plan) -> bool:

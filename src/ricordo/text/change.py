@@ -19,6 +19,7 @@ from importlib.resources import files
 from math import exp
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
+from ricordo.model import Node
 from ricordo.text.analyzer import function_words, index_terms, leaves_out_its_subject
 from ricordo.text.dates.grammar import find_all_days, mentions_time, vocabulary
 from ricordo.text.dates.resolution import dated_phrases
@@ -1829,6 +1830,11 @@ def asks_for(question: str, new: str, old: str) -> bool:
     return not said.isdisjoint(AGAINST) or any(
         word.worth > _COMMON and after.likeness(word.stems) and not before.likeness(word.stems) for word in asked.words
     )
+
+
+def are_of_one_text(old: Node, new: Node) -> bool:
+    """Return whether two facts are of one imported note or file, and of one time: neither changes the other."""
+    return old.origin == new.origin == "import" and old.valid_from == new.valid_from and old.session == new.session
 
 
 def are_of_two_people(old: str, new: str) -> bool:
