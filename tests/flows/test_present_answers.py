@@ -64,10 +64,14 @@ async def test_a_wish_a_task_or_what_is_said_of_somebody_else_does_not_take_the_
     assert await first_of((old, new), question) == old
 
 
-async def test_a_question_about_the_past_gets_the_older_fact():
+@pytest.mark.parametrize(
+    "question",
+    ["How much was Netflix before?", "how much was Netflix", "Wie teuer war Netflix", "Сколько стоил Netflix"],
+)
+async def test_a_question_about_the_past_gets_the_older_fact(question):
     old = "Netflix is 13 a month"
     new = "streaming got dearer again and it is 19.99 for Netflix and the rest of the family"
-    assert await first_of((old, new), "How much was Netflix before?") == old
+    assert await first_of((old, new), question) == old
 
 
 async def test_what_was_decided_is_left_alone():

@@ -621,6 +621,16 @@ def asks_for_a_past(question: str, interval: Interval | None, *, now: int) -> bo
 
 
 @cached(maxsize=1_024)
+def asks_what_was(question: str) -> bool:
+    """Return whether a question is in the past tense or about a time before.
+
+    >>> asks_what_was("What was my rent"), asks_what_was("What is my rent")
+    (True, False)
+    """
+    return speaks_of_past(question[:_LOOKED_AT])
+
+
+@cached(maxsize=1_024)
 def asks_for_a_state(question: str) -> bool:
     """Return whether a question asks for something of which a person has one at a time, and for nothing else about it.
 

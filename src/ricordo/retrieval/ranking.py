@@ -449,8 +449,8 @@ def _moved(hit: Ranked, *, score: float) -> Ranked:
 
 
 def may_answer_instead(question: str, old: str, new: str) -> bool:
-    """Return whether nothing speaks against a newer fact as the answer instead of an older one: it has the number that
-    the question names, and is about no relative that neither the question nor the older fact mentions.
+    """Return whether nothing speaks against a newer fact as the answer instead of an older one. It is about no relative
+    that neither the question nor the older fact mentions.
 
     >>> may_answer_instead("What do I drive?", "I drive a Golf", "Sold it, we go by bike")
     True
@@ -459,9 +459,7 @@ def may_answer_instead(question: str, old: str, new: str) -> bool:
     """
     if change.has_doubts(old, new):
         return False
-    asked, before, after = change.topics(question), change.topics(old), change.topics(new)
-    is_of_others = bool(after.others) and not asked.others and not before.others
-    return not is_of_others and asked.identifiers & before.identifiers <= after.identifiers
+    return not change.topics(new).others or any(change.topics(text).others for text in (question, old))
 
 
 @dataclass(frozen=True, slots=True)

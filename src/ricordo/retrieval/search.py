@@ -41,6 +41,7 @@ from ricordo.retrieval.query import (
     asks_for_a_past,
     asks_for_tasks,
     asks_for_the_present,
+    asks_what_was,
     filter_of,
     namings,
 )
@@ -776,6 +777,7 @@ def _present_answer_first(
         or top[0] is not hits[0]
         or plan.is_of_past
         or asks_for_a_past(plan.query.text, plan.interval, now=plan.now)
+        or asks_what_was(plan.query.text)
     ):
         return list(hits), []
     newer = [
@@ -783,9 +785,12 @@ def _present_answer_first(
         for place, fact in enumerate(facts)
         if _stated_at(fact) > _stated_at(facts[0])
         and _may_be_outdated(facts[0], fact)
+        and not _is_of_another_number(facts[0], fact, plan)
         and {fact.key, facts[0].key} not in known.decided
         and may_answer_instead(plan.query.text, facts[0].content, fact.content)
     ]
+    if not newer:
+        return list(hits), []
     asked = next((each.vector for each in plan.vectors.values()), None)
     meaning = None
     if plan.scale is not None and asked is not None and all(fact.key in known.vectors for fact in facts):
@@ -794,7 +799,7 @@ def _present_answer_first(
         meaning = Meaning(cosines[0, 1:].tolist(), cosines[1:, 1:].tolist())
     texts, scores = [fact.content for fact in facts], [hit.score for hit in top]
     found = instead_of_best(plan.query.text, texts, scores, newer, meaning)
-    likeliest = max(newer, key=lambda place: found.get(place, 0.0), default=0)
+    likeliest = max(newer, key=lambda place: found.get(place, 0.0))
     if found.get(likeliest, 0.0) < INSTEAD_LEAST:
         return list(hits), []
     first = top[likeliest]
