@@ -565,6 +565,30 @@ async def test_notes_that_were_imported_with_their_folder_are_not_stored_again(p
     assert sorted(step.refused) == ["2026-11-01.md", "People/Bea.md", "Things/Boat.md"]
 
 
+async def test_passages_of_a_watched_note_have_the_date_of_their_section(plain, tmp_path):
+    note = tmp_path / "Vault" / "2020-01-01.md"
+    text = "Day.\n\n## 2026-03-20\n\nFibre costs 31.\n\n### Phone\n\nPhone costs 9.\n\n"
+    write(note, text + "## 28 February 2024\n\nFibre costs 39.\n\n## Other\n\nNo date.\n")
+    watch = watching(plain, note.parent)
+    await watch.step(settled_s=0)
+    days = [(each.content.split("\n")[-1], f"{each.event_time:%Y-%m-%d}") for each in await all_of(plain, note.name)]
+    assert days == [
+        ("Day.", "2020-01-01"),
+        ("Fibre costs 31.", "2026-03-20"),
+        ("Phone costs 9.", "2026-03-20"),
+        ("Fibre costs 39.", "2024-02-28"),
+        ("No date.", "2020-01-01"),
+    ]
+    write(note, note.read_text(encoding="utf-8").replace("2026-03-20", "2026-03-22"))
+    await watch.step(settled_s=0)
+    assert [f"{each.event_time:%d}" for each in await all_of(plain, note.name)] == ["01", "22", "22", "28", "01"]
+
+
+async def all_of(memory, title):
+    (document,) = [each for each in await memory.documents() if each.title == title]
+    return (await memory.document(document.id)).text
+
+
 async def test_a_store_inside_the_watched_folder_is_not_read(tmp_path):
     write(tmp_path / "Vault" / "dogs.md", "Dogs may come on Fridays.\n")
     (tmp_path / "Vault" / "memories" / "notes").mkdir(parents=True)

@@ -62,13 +62,14 @@ class Block:
     Attributes:
         places: (offset in the text, in characters; place in the document), such as (0, {"page": 3}).
         headings: the headings above it, outermost first.
-        at: when it was written, if it has a date of its own, such as a letter.
+        at: when it was, if it has a date of its own, such as a letter, or a section of a note: a time, or a day in ISO
+            form.
     """
 
     text: str
     places: tuple[tuple[int, Json], ...]
     headings: tuple[str, ...] = ()
-    at: datetime | None = None
+    at: datetime | str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,7 @@ class _Passage:
     text: str
     place: Json
     headings: tuple[str, ...]
-    at: datetime | None
+    at: datetime | str | None
 
 
 def checked_id(id: str) -> str:
@@ -156,7 +157,7 @@ def passages_of(blocks: Sequence[Block]) -> list[_Passage]:
     return found
 
 
-def _part(block: Block) -> tuple[tuple[str, ...], datetime | None, object]:
+def _part(block: Block) -> tuple[tuple[str, ...], datetime | str | None, object]:
     """Return what all blocks of a passage share: no passage spans two sections or two mail messages."""
     return block.headings, block.at, block.places[0][1].get("message")
 

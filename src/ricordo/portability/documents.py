@@ -227,14 +227,14 @@ def _markdown(content: bytes, name: str) -> Content:
     is_title = level in (1, -1) and not any(map(str.strip, lines[start : top if level > 0 else top - 1]))
     if not is_title or sum(level in (1, -1) for *_, level in headings) > 1:  # several of them are sections
         title = name_of(stem)
-        path.enter(0, title)
+        path.enter(0, title, date_in(stem))
     said = tuple(properties(fields))
     blocks = [Block(text="\n".join(said), places=((0, {"line": 2}),), headings=(title,) * bool(title))] if said else []
     for number, heading, level in headings:
         end = number if level >= 0 else number - 1  # an underlined heading begins one line earlier
         shown = [_INLINE_TAG.sub("", line) for line in lines[start:end]]
-        blocks += _paragraphs(shown, first=start + 1, headings=path.titles, is_empty=is_furniture)
-        path.enter(abs(level), heading)
+        blocks += _paragraphs(shown, first=start + 1, headings=path.titles, at=path.at, is_empty=is_furniture)
+        path.enter(abs(level), heading, date_in(heading))
         start = number + 1
     if not any(block.text.strip() for block in blocks) and title:  # nothing else says what the note is about
         blocks = [Block(text=title, places=((0, {"line": 1}),))]
@@ -290,18 +290,28 @@ class _Headings:
     """The headings above the current place."""
 
     def __init__(self) -> None:
-        self._open: list[tuple[int, str]] = []
+        self._open: list[tuple[int, str, str | None]] = []
 
-    def enter(self, level: int, title: str) -> None:
-        """Begin a section with a heading; level 1 is the outermost."""
+    def enter(self, level: int, title: str, at: str | None = None) -> None:
+        """Begin a section with a heading.
+
+        Args:
+            level: 1 is the outermost.
+            at: the day that the heading gives, in ISO form.
+        """
         self._open = [each for each in self._open if each[0] < level]
         if title:
-            self._open.append((level, title[:200]))
+            self._open.append((level, title[:200], at))
+
+    @property
+    def at(self) -> str | None:
+        """The day that the innermost heading with a date gives."""
+        return next((at for *_, at in reversed(self._open) if at), None)
 
     @property
     def titles(self) -> tuple[str, ...]:
         """The titles, outermost first, without one that repeats the title above, as first sections often do."""
-        titles = [title for _, title in self._open]
+        titles = [title for _, title, _ in self._open]
         return tuple(
             title for above, title in zip(["", *titles], titles, strict=False) if _letters(above) != _letters(title)
         )
@@ -312,6 +322,7 @@ def _paragraphs(
     *,
     first: int = 1,
     headings: tuple[str, ...] = (),
+    at: str | None = None,
     keeps_lines: bool = False,
     is_empty: Callable[[str], bool] = lambda line: False,
 ) -> Iterator[Block]:
@@ -319,6 +330,7 @@ def _paragraphs(
 
     Args:
         first: the number of the first line.
+        at: the day of all of them, in ISO form, if they have one of their own.
         keeps_lines: whether line breaks have a meaning, as in code.
         is_empty: returns whether a line outside code counts as empty.
     """
@@ -328,7 +340,7 @@ def _paragraphs(
             fence = "" if fence else found[1]
         if not fence and (not line.strip() or is_empty(line)):
             if text.strip():
-                yield Block(text=text, places=tuple(places), headings=headings)
+                yield Block(text=text, places=tuple(places), headings=headings, at=at)
             text, places = "", []
             continue
         breaks = keeps_lines or fence or found or _LIST_ITEM.match(line) is not None
@@ -336,7 +348,7 @@ def _paragraphs(
         places.append((len(text), {"line": number}))
         text += line.rstrip() if breaks else line.strip()
     if text.strip():
-        yield Block(text=text, places=tuple(places), headings=headings)
+        yield Block(text=text, places=tuple(places), headings=headings, at=at)
 
 
 # HTML
