@@ -121,12 +121,53 @@ def test_what_was_imported_names_its_note_and_line(cli: Cli, vault: Path) -> Non
 
 def test_an_import_refuses_one_note_by_name_and_takes_the_rest(cli: Cli, vault: Path) -> None:
     done = cli("import", str(vault), "--json")
-    assert (done.status, done.json["refused_count"]) == (0, 1)
-    assert "alt.md line 3: byte 0xfc is not UTF-8" in done.json["refused"][0] and "iconv" in done.json["refused"][0]
-    assert done.json["skipped"] == [
-        "Projects/Aurora.md line 8: `tags` is a list without a closing bracket",
-        "2 templates: Meeting.md, Vorlagen/Person.md",
-    ]
+    assert (done.status, done.json["refused_count"]) == (0, 2)
+    list_, bytes_ = sorted(done.json["refused"])
+    assert "alt.md line 3: byte 0xfc is not UTF-8" in bytes_ and "iconv" in bytes_
+    assert list_ == "Projects/Aurora.md line 8: `tags` is a list without a closing bracket"
+    assert done.json["skipped"] == ["2 templates: Meeting.md, Vorlagen/Person.md"]
+
+
+def test_front_matter_that_does_not_end_is_read_as_text_and_named(cli: Cli, tmp_path: Path) -> None:
+    note = tmp_path / "Notes" / "Bike.md"
+    note.parent.mkdir()
+    note.write_text("---\ntags: [daily]\ndate: 2026-01-13\n\nThe bike lock is 4711.\n", encoding="utf-8")
+    why = "line 1: the front matter is not closed by `---`, and is read as text"
+    assert f"Bike.md {why}" in cli("import", str(note.parent), "--json").json["refused"]
+    cli("import", str(note.parent))
+    other = ("--store", str(cli.folder / "watched.db"))
+    (step,) = cli("watch", str(note.parent), "--once", "--json", *other).json["steps"]
+    assert step["added"] == ["Bike.md"] and step["left_out"] == {"Bike.md": f"front matter {why}"}
+    note.write_text("---\n\nThe bike lock is 4712.\n", encoding="utf-8")  # a rule
+    assert not cli("import", str(note.parent), "--json").json["refused"]
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "Ida.sync-conflict-20261130-101010-ABCDEFG.md",
+        "Ida_conflict-20261130-101010.md",
+        "Ida (conflicted copy 2026-11-30 101010).md",
+        "Ida (Anna's conflicted copy 2026-11-30).md",
+        "Ida (Conflicted copy laptop 202611301010).md",
+        "Ida (Annas in Konflikt stehende Kopie 2026-11-30).md",
+        "Ida (Copie en conflit de Anna 2026-11-30).md",
+        "Ida (Copia en conflicto de Anna 2026-11-30).md",
+        "Ida (copia in conflitto di Anna 2026-11-30).md",
+        "Ida (Cópia em conflito de Anna 2026-11-30).md",
+        "Ida (конфликтующая копия с laptop 2026-11-30).md",
+    ],
+)
+def test_conflict_copies_of_a_file_syncer_are_left_out_by_name(cli: Cli, tmp_path: Path, copy: str) -> None:
+    folder, other = tmp_path / "Notes", ("--store", str(cli.folder / "watched.db"))
+    folder.mkdir()
+    kept = ("Ida.md", "Ida 2.md", "Ida (on the conflict 2026-11-30).md")
+    for number, name in enumerate((*kept, copy)):
+        (folder / name).write_text(f"- Ida is allergic to nut {number}.\n", encoding="utf-8")
+    done = cli("import", str(folder), "--json").json
+    assert (done["added"], done["refused"]) == (3, [f"{copy}: left out, as it is a conflict copy"])
+    (step,) = cli("watch", str(folder), "--once", "--json", *other).json["steps"]
+    assert (sorted(step["added"]), step["skipped_files"]) == (sorted(kept), {"conflict copies": [copy]})
 
 
 def test_watched_notes_are_not_imported_as_well(cli: Cli, vault: Path) -> None:

@@ -27,7 +27,7 @@ from ricordo.portability.importers import format_of
 from ricordo.portability.note_text import fields_of
 from ricordo.portability.records import Destination
 from ricordo.portability.sources import Source, decoded, is_folder_store
-from ricordo.portability.vaults import properties, templates_of
+from ricordo.portability.vaults import is_conflict_copy, properties, templates_of
 from ricordo.portability.visible_text import is_private, is_template
 from ricordo.ports import Progress
 
@@ -43,6 +43,7 @@ _KNOWLEDGE = ("semantic", "procedural", "opinion")
 _MAX_ID_CHARS = 380
 _MOST_NAMED = 20
 _OTHER_KIND = "of other kinds"
+_CONFLICT_COPY = "conflict copies"
 _SOME = 2
 _ELSEWHERE = "nothing is removed; if this is another folder of that name, give it another with --name"
 _IMPORTED = "`import` has stored its facts; to watch it instead, `undo` the import, which `log` lists"
@@ -146,8 +147,8 @@ class Watch:
         fresh = [each for each in files.values() if self._done.get(each.relative) != each.seen and each not in waiting]
         gone = {source: each for source, each in known.items() if source not in files and not _is_in(source, unread)}
         done = _Changes(waiting=len(waiting))
-        for name in skipped:
-            done.skip(name, _OTHER_KIND)
+        for name, reason in skipped.items():
+            done.skip(name, reason)
         self._imported = None
         look = _Look(known, gone, ids, unread, done)
         is_elsewhere = len(known) >= _SOME and len(gone) == len(known)
@@ -175,12 +176,12 @@ class Watch:
 
     # files
 
-    def _files(self, unread: dict[str, str]) -> tuple[dict[str, _File], list[str]]:
-        """Return the files to remember by relative path, and the paths of other files. Why files and folders cannot be
+    def _files(self, unread: dict[str, str]) -> tuple[dict[str, _File], dict[str, str]]:
+        """Return the files to remember by relative path, and why others are left out. Why files and folders cannot be
         read is added to `unread`.
         """
         found: dict[str, _File] = {}
-        skipped = list[str]()
+        skipped = dict[str, str]()
 
         def refuse(path: Path, error: OSError) -> None:
             unread[path.relative_to(self.folder).as_posix()] = str(error.strerror or error)
@@ -188,7 +189,10 @@ class Watch:
         for path, status in _walk(self.folder, self._ignores, refuse):
             relative = path.relative_to(self.folder).as_posix()
             if status.st_size > MAX_BYTES or path.suffix.lower() not in _SUFFIXES:
-                skipped.append(relative)
+                skipped[relative] = _OTHER_KIND
+                continue
+            if is_conflict_copy(relative):
+                skipped[relative] = _CONFLICT_COPY
                 continue
             found[relative] = _File(path, relative, _Seen(status.st_size, status.st_mtime_ns, status.st_ino))
             if len(found) > _MAX_FILES:

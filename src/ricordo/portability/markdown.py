@@ -40,6 +40,7 @@ from ricordo.portability.vaults import (
     date_of,
     heading_key,
     heading_words,
+    is_conflict_copy,
     name_of,
     properties,
     templates_of,
@@ -383,6 +384,9 @@ def read(source: Source, destination: Destination) -> Records:
     settings = templates_of(source.path) if source.is_folder else ()
     templates = list[str]()
     for name in names if source.is_folder else [None]:
+        if name is not None and is_conflict_copy(name):
+            source.notes.append(f"{name}: left out, as it is a conflict copy")
+            continue
         try:
             file = source.text(name)
         except InvalidError as error:
@@ -397,7 +401,7 @@ def read(source: Source, destination: Destination) -> Records:
         else:
             reading.file(file.name, file.text, changed_at=file.changed_at)
             unread = unread_fields(file.text.replace("\r\n", "\n").split("\n"))
-            reading.skipped += (f"{file.name} {each}" for each in unread)
+            source.notes += (f"{file.name} {each}" for each in unread)
     if templates:
         shown = ", ".join(templates[:_MOST_SHOWN]) + (" and more" if len(templates) > _MOST_SHOWN else "")
         reading.skipped.append(f"{plural(len(templates), 'template')}: {shown}")

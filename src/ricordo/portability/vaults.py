@@ -25,6 +25,11 @@ _WRITTEN = re.compile(
     r"\b(?:(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?P<month>[A-Za-z]{3,9})|(?P<month2>[A-Za-z]{3,9})\s+(?P<day2>\d{1,2})"
     r"(?:st|nd|rd|th)?),?\s+(?P<year>\d{4})\b"
 )
+_CONFLICT = (
+    r"\.sync-conflict-\d{8}-\d{6}|[_-]conflict-\d{8}-\d{6}"
+    r"|\([^()]*\b(?:{})\b(?=[^()]*\d{4}-?\d\d-?\d\d)[^()]*\)"
+)
+"""What Syncthing, ownCloud, and Dropbox, Nextcloud and Obsidian Sync add to the name of a conflict copy."""
 _WORD = re.compile(r"[^\W\d_]+")
 _DATES = ("date", "updated", "modified", "date modified", "last modified", "created", "date created", "creation date")
 """The properties that date a note; the first one that it has counts."""
@@ -46,6 +51,7 @@ class HeadingWords:
     self: frozenset[str]
     thing_words: frozenset[str]
     person_tags: frozenset[str]
+    conflict: re.Pattern[str]
     about: re.Pattern[str]
     categories: tuple[tuple[Category, frozenset[str]], ...]
 
@@ -61,6 +67,7 @@ def heading_words() -> HeadingWords:
         self=languages.words(lambda each: each.headings.self),
         thing_words=languages.words(lambda each: each.headings.thing_words),
         person_tags=languages.words(lambda each: (*each.headings.people, *each.headings.person_tags)),
+        conflict=languages.pattern(lambda each: each.headings.conflicts, _CONFLICT, flags=re.IGNORECASE),
         about=languages.pattern(lambda each: each.headings.about, r"(?:{})\s+(?P<name>.+)\Z", flags=re.IGNORECASE),
         categories=tuple((category, _words(languages, category)) for category in get_args(Category)),
     )
@@ -73,6 +80,11 @@ def _words(languages: LanguageSet, category: Category) -> frozenset[str]:
 def heading_key(text: str) -> str:
     """Return a heading, or the name of a note, as the word lists have it."""
     return " ".join(text.lower().removesuffix(".md").split()).strip(" :.")
+
+
+def is_conflict_copy(path: str) -> bool:
+    """Return whether a file syncer made a file from one of two versions: "Ida (conflicted copy 2026-11-30).md"."""
+    return heading_words().conflict.search(PurePosixPath(path).name) is not None
 
 
 def category_of(key: str) -> Category | None:

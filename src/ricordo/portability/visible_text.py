@@ -157,8 +157,10 @@ def heading_in(line: str) -> tuple[int, str] | None:
 
 
 def unread_fields(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return what is wrong with the front matter of a note: lists that are not closed."""
+    """Return what is wrong with the front matter of a note: it has no end, or lists that are not closed."""
     end = front_matter(lines)[1]
+    if not end and len(lines) > 1 and lines[0].strip() == "---" and _FIELD.match(lines[1]):
+        return ("line 1: the front matter is not closed by `---`, and is read as text",)
     fields = ((number, _FIELD.match(line)) for number, line in enumerate(lines[:end], start=1))
     return tuple(
         f"line {number}: `{found[1].strip()}` is a list without a closing bracket"

@@ -686,7 +686,8 @@ class Tasks:
 class Headings:
     """The headings of notes that people keep for an assistant, in lower case. `people` and `things`: the headings below
     them, or the notes in a folder of that name, are each about one. `person_tags`: the tags of a note about a person.
-    `thing_words`: words in the name of a note about something else.
+    `thing_words`: words in the name of a note about something else. `conflicts`: what a file syncer calls the second
+    copy of a file that was changed on two devices.
     """
 
     nameless: Words = ()
@@ -694,6 +695,7 @@ class Headings:
     things: Words = ()
     person_tags: Words = ()
     thing_words: Words = ()
+    conflicts: Words = ()
     self: Words = ()
     about: Words = ()
     categories: Mapping[str, Words] = field(default_factory=dict)
