@@ -53,3 +53,13 @@ def test_one_call_brings_the_projects_and_a_key_hides_them(cli: Cli) -> None:
     assert cli("sync", str(shared), "--key", f"file:{key}", "--json").json["chats"] == ["shop"]
     found = cli("list", "--type", "any", "--chat", "shop", "--json").json["nodes"]
     assert sorted(node["content"] for node in found) == ["I live in Rome", "We deploy on Fridays"]
+
+
+def test_the_log_calls_a_merge_of_two_devices_automatic(cli: Cli) -> None:
+    shared, other = cli.folder / "shared", ("--store", str(cli.folder / "other.db"))
+    shared.mkdir()
+    for store in ((), other):
+        cli("remember", "I swim at Clube Fluvial", *store)
+        cli("sync", str(shared), *store)
+    log = cli("log", *other).out
+    assert "(automatic)" in log and "(erased)" not in log

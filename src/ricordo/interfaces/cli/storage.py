@@ -99,6 +99,10 @@ def _show_undo(ctx: CommandContext, commit: Commit) -> None:
         ctx.out.print(dim(f"{ctx.command(f'undo {commit.seq}')} reverses this."))
 
 
+_NOBODY = {"sync": "(automatic)", "replay": "(automatic)"}
+"""Who made a change without an author, by its reason. Other changes have lost their author to an erasure."""
+
+
 @view("log")
 def _show_log(ctx: CommandContext, commits: Sequence[Commit]) -> None:
     if not commits:
@@ -106,7 +110,8 @@ def _show_log(ctx: CommandContext, commits: Sequence[Commit]) -> None:
         return
     lines = table("change", "when", "by", "what")
     for commit in commits:
-        who, what = one_line(commit.author, most=50) or "(erased)", one_line(deed_in_words(commit))
+        nobody = _NOBODY.get(commit.reason, "(erased)")
+        who, what = one_line(commit.author, most=50) or nobody, one_line(deed_in_words(commit))
         lines.add_row(str(commit.seq), minute(commit.at, ctx.zone), Text(who), Text(what))
     ctx.out.print(lines)
 
