@@ -219,3 +219,14 @@ def test_notes_file_an_imported_line_under_its_note(cli: Cli, vault: Path) -> No
     assert "- Käsespätzle: 400 g Mehl, 5 Eier." in notes["Käsespätzle.md"]
     assert "- [ ] Inbox: Buy a present for [[Lotte]]" in notes["Inbox.md"]
     assert "2026-11-02" not in "".join(notes) and "suitcase" in notes["Me.md"]
+
+
+def test_a_second_import_of_edited_notes_says_that_the_old_lines_stay(cli: Cli, tmp_path: Path) -> None:
+    note, hint = tmp_path / "Notes" / "2025-06-01.md", "Lines that changed since stand beside the old ones"
+    note.parent.mkdir()
+    note.write_text("- My dentist is Dr. Walsh.\n- The gate is green.\n", encoding="utf-8")
+    assert hint not in cli("import", str(note.parent)).out
+    assert hint not in cli("import", str(note.parent)).out, "nothing changed"
+    note.write_text("- My dentist is Dra. Sousa.\n- The gate is green.\n", encoding="utf-8")
+    out = " ".join(cli("import", str(note.parent)).out.split())
+    assert hint in out and "`watch` the folder" in out

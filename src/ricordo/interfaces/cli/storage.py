@@ -519,6 +519,10 @@ def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
     sessions = f", {plural(report.sessions, 'conversation')}" if report.sessions else ""
     into = f" to {safe(report.chat)}, whose members can read them" if report.chat else ""
     out.print(Text(f"{what} {'would be added' if report.dry_run else 'added'}{into}{known}{sessions}."), soft_wrap=True)
+    if report.format == "markdown" and report.known and report.facts:
+        advice = "to follow them, `undo` the imports, which `log` lists, and `watch` the folder"
+        text = f"Imported in part before. Lines that changed since stand beside the old ones; {advice}."
+        out.print(Text(text, style="yellow"), soft_wrap=True)
     details = counts(report, () if is_plain else kinds)
     if details.row_count:
         out.print(dim("Of these:" if report.parts else f"Read as {report.format}:"))
