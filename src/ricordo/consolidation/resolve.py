@@ -42,7 +42,7 @@ from ricordo.text.change import (
     topics,
 )
 from ricordo.text.clauses import changes_a_clause, words_to_look_for
-from ricordo.text.headed import are_of_two_notes
+from ricordo.text.headed import are_of_two_notes, beside, changes_value, is_of_author, without_headings
 from ricordo.text.lifetimes import expiring, lasting
 from ricordo.text.occasions import are_of_two_days
 from ricordo.text.relations import ended_relations, stated_own_names
@@ -195,7 +195,7 @@ class _Arriving:
         return self.added.get(node_id) or self.put[node_id]
 
     def take(self, node: Node, about: tuple[str, ...], *, may_merge: bool) -> None:
-        line = statement_line(node.content)
+        line = statement_line(without_headings(node).content)
         found = self.related(node, about, line) if line else []
         if node.id in self._updates and not self._is_update(node, found):
             self.dropped.add(node.id)
@@ -254,12 +254,14 @@ class _Arriving:
         )
         node = self._by_owner(node)
         near = self._said_by_owner({key: (content, None) for each in lines for key, content in each}, node.owner)
-        sharing = self._said_by_owner(sharing, node.owner)
+        sharing = self._said_by_owner(self._without_headings(sharing, node), node.owner)
         verdicts = {key: verdict for key, (content, _) in near.items() if (verdict := compare(content, node.content))}
         if len(verdicts) > _MAX_SEVERAL and all(verdict == "several" for verdict in verdicts.values()):
             verdicts = {}  # normal for such a slot, so they need not be read
         verdicts |= _in_one_form(sharing, node)
-        changed = _changed(sharing, node, of_slots=self._said_by_owner(of_slots, node.owner))
+        changed = _changed(
+            sharing, node, of_slots=self._said_by_owner(self._without_headings(of_slots, node), node.owner)
+        )
         keys = verdicts.keys() | changed.keys()
         stored = self._snapshot.nodes.by_key(self._scope, keys) if keys else {}
         found = {
@@ -277,19 +279,21 @@ class _Arriving:
         ranks = {stored[key].id: -place for place, key in enumerate(changed) if key in stored and key not in verdicts}
         return sorted(live, key=lambda pair: (ranks.get(pair[1].id, 0), self._recency(pair[1])), reverse=True)
 
-    def _told_here(self, node: Node, beside: dict[str, Node]) -> dict[str, tuple[Verdict | None, Node]]:
+    def _told_here(self, node: Node, begun: dict[str, Node]) -> dict[str, tuple[Verdict | None, Node]]:
         """Return the verdicts on earlier facts of this change, by id. What is stated together closes nothing by itself.
 
         Args:
-            beside: those with the same subject and the same beginning.
+            begun: those with the same subject and the same beginning.
         """
         sharing = {each.id: each for each in self._sharing_here(node) if not are_apart(self._by_owner(each), node)}
-        told = {key: each for key, each in (sharing | beside).items() if not are_of_one_text(each, node)}
-        said = {key: self._by_owner(each) for key, each in told.items()}
+        told = {key: each for key, each in (sharing | begun).items() if not are_of_one_text(each, node)}
+        said = {key: self._by_owner(beside(each, node)) for key, each in told.items()}
         changed = _changed({key: (each.content, each.speaker) for key, each in said.items()}, node)
         found: dict[str, tuple[Verdict | None, Node]] = {}
         for key, each in told.items():
-            aligned = form_of(said[key]).verdict(form_of(node)) if key in beside else None
+            aligned = form_of(said[key]).verdict(form_of(node))
+            if key not in begun and aligned not in ("same", "replaced", "conflict"):
+                aligned = None
             is_together = each.valid_from == node.valid_from
             found[key] = _stronger(aligned, "conflict" if key in changed and is_together else changed.get(key)), each
         return found
@@ -297,6 +301,13 @@ class _Arriving:
     def _sharing(self, node: Node, words: Collection[tuple[str, ...]]) -> dict[int, tuple[str, str | None]]:
         """Return (content, speaker) of the latest stored facts with one of some words, by key."""
         return self._snapshot.nodes.facts_with(node.owner, node.chat, words, most=LATEST) if words else {}
+
+    def _without_headings(self, facts: dict[int, Said], node: Node) -> dict[int, Said]:
+        """Return stored facts without the headings of their notes, where these do not tell them from a new fact."""
+        below = ((key, content.partition(": ")[2]) for key, (content, _) in facts.items())
+        headed = [key for key, said in below if said and (is_of_author(said) or changes_value(said, node.content))]
+        stored = self._snapshot.nodes.by_key(self._scope, headed) if headed else {}
+        return facts | {key: (beside(old, node).content, old.speaker) for key, old in stored.items()}
 
     def _sharing_here(self, node: Node) -> list[Node]:
         """Return the earlier facts of this change that share a significant word."""
@@ -401,6 +412,7 @@ def _begin_alike(one: str, other: str) -> bool:
 
 
 def _in_full(node: Node) -> Node:
+    node = without_headings(node)
     full = in_full(node.content)
     return node if full == node.content else replace(node, content=full)
 

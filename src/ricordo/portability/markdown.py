@@ -58,7 +58,7 @@ from ricordo.portability.visible_text import (
 from ricordo.text.analyzer import name_key
 from ricordo.text.categories import infer_category
 from ricordo.text.entity_recognition import entities_named
-from ricordo.text.headed import HEADING, HEADINGS_BETWEEN
+from ricordo.text.headed import HEADING, HEADINGS_BETWEEN, is_of_author
 from ricordo.text.names import known_relation
 from ricordo.text.sentences import plural
 
@@ -554,7 +554,7 @@ class _Reading(Records):
         if entry.is_cancelled or is_menu or not any(char.isalnum() for char in words):
             return
         said = entry.said
-        about = place.about or ((place.note,) if place.note and not said else ())
+        about = place.about or (self._subject(words, place) if not said else ())
         self.linked |= {each: where for each in entry.about if each not in self.linked}
         try:
             fact = Fact(
@@ -581,6 +581,12 @@ class _Reading(Records):
             )
         except (TypeError, ValueError) as error:
             self.refused.append(f"{where}: its comment cannot be read: {error}")
+
+    def _subject(self, words: str, place: _Section) -> tuple[str, ...]:
+        """Return what a line is about by its note. A line about its author is so in a note about a thing, too."""
+        note = self.notes.get(name_key(place.note))
+        is_of_thing = note is None or note.type != "person"
+        return () if not place.note or (is_of_thing and is_of_author(words)) else (place.note,)
 
     def _id(self, text: str, at: str | None, place: _Section, said: dict[str, Any]) -> str:
         """Derive an id from text, time and entities, so that it is the same in another file or under other headings."""

@@ -160,11 +160,26 @@ def given_names(languages: LanguageSet) -> Mapping[str, str]:
 
 
 @cached()
+def written_titles(*, has_relatives: bool = True) -> frozenset[str]:
+    """Return the titles of all languages as they are written before a name, without those that are names, too: "Don". A
+    person keeps a title in a sentence of another language: "My dentist is Dra. Sousa".
+
+    Args:
+        has_relatives: whether words for relatives count, as in "zia Carla".
+    """
+    languages = all_languages()
+    given = languages.words(lambda each: (*each.names.titles, *each.relations.titles))
+    given |= languages.words(lambda each: each.people.titles) if has_relatives else frozenset()
+    names = languages.words(lambda each: each.relations.also_names)
+    bare = frozenset(title.removesuffix(".") for title in given)
+    titles = frozenset(title for title in bare if names.isdisjoint(name_words(title)))
+    return titles | {title[0].upper() + title[1:] for title in titles}
+
+
+@cached()
 def _titles() -> frozenset[str]:
-    """Return the titles of all languages, folded, without those that are names, too: "Don"."""
-    given = all_languages().words(lambda each: (*each.names.titles, *each.relations.titles, *each.people.titles))
-    names = all_languages().words(lambda each: each.relations.also_names)
-    return frozenset(word for title in given for word in name_words(title)) - names
+    """Return the titles of all languages, folded."""
+    return frozenset(word for title in written_titles() for word in name_words(title))
 
 
 def folded_name(name: str) -> str:

@@ -23,6 +23,7 @@ from ricordo.text.names import (
     nominatives,
     relation_forms,
     relation_words,
+    written_titles,
 )
 from ricordo.text.sentences import plain_sentences
 
@@ -85,7 +86,8 @@ def _forms(languages: LanguageSet) -> _Forms:
     titles = "|".join(map(re.escape, languages.in_order(lambda each: each.people.titles))) or NEVER
     compounds = "|".join(languages.in_order(lambda each: each.people.compounds)) or NEVER
     leads = "|".join(languages.in_order(lambda each: each.relations.leads)) or NEVER
-    name = rf"(?:(?:{titles})\s+)*{_NAME}(?:\s+{_NAME}){{0,2}}"
+    before = "|".join(map(re.escape, sorted(written_titles(), key=len, reverse=True)))
+    name = rf"(?:(?:{before})\.?\s+)*{_NAME}(?:\s+{_NAME}){{0,2}}"
     parts = {
         "<ROLE>": rf"(?:{words or NEVER}|{compounds})",
         "<NAMES>": rf"(?P<name>{name})(?:(?:,\s+(?P<third>{name}))?,?\s+(?i:{joined})\s+(?P<second>{name}))?",
@@ -119,7 +121,7 @@ def _forms(languages: LanguageSet) -> _Forms:
         place_behind=all_languages().pattern(
             lambda each: each.names.places_behind, r"(?:\s+[^\W\d_]+)?\s+(?i:{})(?!\w)"
         ),
-        titles=frozenset(map(str.lower, languages.words(lambda each: each.people.titles))),
+        titles=frozenset(map(str.lower, written_titles())),
         has_capital_nouns=any(each.letters.has_capital_nouns for each in languages),
         oblique_roles={form: word for form, word in bases.items() if form not in bases.values()},
         feminine=languages.pattern(lambda each: each.people.feminine, flags=re.IGNORECASE),
@@ -197,17 +199,21 @@ def _name(written: str, said: str, sentence: str, forms: _Forms, *, is_sure: boo
     """Return the name in some capitalised words; "" if they cannot be one."""
     words: list[str] = []
     for word in written.split():
-        if word.lower() in forms.titles and all(each.lower() in forms.titles for each in words):
+        if _is_title(word, forms) and all(_is_title(each, forms) for each in words):
             words.append(word)
         elif _is_no_name(word, sentence, forms, is_sure=is_sure or bool(words)):
             break
         else:
             words.append(word)
-    if all(word.lower() in forms.titles for word in words):
+    if all(_is_title(word, forms) for word in words):
         return ""
     if not is_inflected(folded_name(" ".join(words))):
         return " ".join(words)
     return _in_nominative(words, said, forms)
+
+
+def _is_title(word: str, forms: _Forms) -> bool:
+    return word.lower().removesuffix(".") in forms.titles
 
 
 def _is_no_name(word: str, sentence: str, forms: _Forms, *, is_sure: bool) -> bool:

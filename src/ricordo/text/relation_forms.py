@@ -23,7 +23,7 @@ from ricordo.text.languages import (
     words_of,
 )
 from ricordo.text.languages.schema import Language
-from ricordo.text.names import either_letter, folded_relation, relation_forms
+from ricordo.text.names import either_letter, folded_relation, relation_forms, written_titles
 
 MAX_CHARS = 5_000
 """How much of a text is read for relations, in characters: plain statements stand in short messages."""
@@ -94,7 +94,7 @@ class StatementForms(Lexicon):
 class RelationForms(StatementForms):
     """The words and patterns of one language; see `Relations` of the schema."""
 
-    titles = words_of(lambda each: map(str.lower, (*each.names.titles, *each.relations.titles)))
+    _own_titles = words_of(lambda each: map(str.lower, (*each.names.titles, *each.relations.titles)))
     also_friends = words_of(lambda each: each.relations.also_friends)
     fiction = _within(lambda each: each.relations.fiction)
     past = _within(lambda each: each.relations.past)
@@ -222,6 +222,11 @@ class RelationForms(StatementForms):
         """Words that are capitalised without being names."""
         return self.not_names - self.languages.words(lambda each: each.relations.also_names)
 
+    @cached_property
+    def titles(self) -> frozenset[str]:
+        """The titles of the language, and those that a person may bring from another one, in lower case."""
+        return frozenset(self._own_titles) | frozenset(map(str.lower, written_titles(has_relatives=False)))
+
     def is_no_name(self, word: str) -> bool:
         """Return whether a word is a thing, place or firm rather than a person."""
         lower = fold_letters(word.lower())
@@ -240,12 +245,13 @@ class RelationForms(StatementForms):
     @cached_property
     def _parts(self) -> dict[str, str]:
         """The parts of forms, by the marks that stand for them."""
-        titles = rf"(?i:{'|'.join(map(re.escape, self.titles)) or NEVER})\.?\s+"
+        titles = rf"(?i:{'|'.join(map(re.escape, self._own_titles)) or NEVER})\.?\s+"
+        foreign = "|".join(map(re.escape, sorted(self.titles, key=len, reverse=True)))
         joined = self._one_of(lambda each: each.entities.conjunctions)
         ends = "".join(rf"|\s+{word}\b" for word in self.languages.in_order(lambda each: each.relations.name_ends))
         leads = self._one_of(lambda each: each.relations.leads)
         following = self._one_of(_next_words)
-        name = rf"(?:{titles})*+{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}|{titles}{_LOWER}"
+        name = rf"(?:(?i:{foreign})\.?\s+)*+{CAPITALISED}(?:\s+{CAPITALISED}){{0,2}}|{titles}{_LOWER}"
         item = rf"{CAPITALISED}(?:\s+{CAPITALISED})?(?:\s*\([^()]{{1,20}}\))?"  # "Lotte (7) and Emil (4)"
         return {
             "<LEAD>": rf"(?:^\W*|[,;:(—–]\s+|\s(?=(?:{joined})\s))(?:(?:{leads})[,:!]?\s+){{0,4}}+",
