@@ -20,7 +20,7 @@ from math import exp
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ricordo.model import Node
-from ricordo.text.analyzer import function_words, index_terms, leaves_out_its_subject
+from ricordo.text.analyzer import function_words, index_terms, leaves_out_its_subject, speaks_of_themselves
 from ricordo.text.dates.grammar import find_all_days, mentions_time, vocabulary
 from ricordo.text.dates.resolution import dated_phrases
 from ricordo.text.languages import (
@@ -262,6 +262,12 @@ def _of_self(languages: LanguageSet) -> frozenset[str]:
 
 
 @cached()
+def _bare_relatives() -> frozenset[str]:
+    """Return the words for a relative that need no "my", of all languages: an English sentence may have "Mamma"."""
+    return frozenset(word for word in all_languages().words(lambda each: each.relations.bare) if " " not in word)
+
+
+@cached()
 def _words(languages: LanguageSet) -> _Words:
     return _Words(
         silent=frozenset(word for language in languages for word in function_words(language.code)),
@@ -272,7 +278,8 @@ def _words(languages: LanguageSet) -> _Words:
         ),
         own=languages.words(lambda each: (*each.sentences.first_person, *each.sentences.self_words)),
         same=_groups_of_words(languages),
-        kin=languages.words(lambda each: each.change.kin)
+        kin=_bare_relatives()
+        | languages.words(lambda each: each.change.kin)
         | frozenset(form for language in languages for forms in language.kinship.words.values() for form in forms),
         of=languages.words(lambda each: each.statements.of),
         owner_before=languages.words(lambda each: each.change.owner_before),
@@ -1231,13 +1238,16 @@ def _sentences(text: str) -> list[str]:
 
 
 def _with_subject(said: Topics, text: str, *, beside: Topics) -> list[str]:
-    """Return the clauses of a statement (`things_said`). If it is about a relative and the other statement does not
-    mention them, the clauses that leave out who it is are left out: "My mother lives in Annecy and takes 100 mg".
+    """Return the clauses of a statement (`things_said`). If it is about a relative or somebody named, and the other
+    statement does not mention them, the clauses that leave out who it is are left out: "My mother lives in Annecy and
+    takes 100 mg".
     """
     clauses = things_said(text)
-    if not _is_of_other_kin(said, beside):
+    others = topics(clauses[0]).people if clauses and not said.is_of_self else frozenset[str]()
+    names_other = bool(others) and beside.all_stems.isdisjoint(others)
+    if not (names_other or _is_of_other_kin(said, beside)):
         return clauses
-    return [each for each in clauses if topics(each).is_own or topics(each).people]
+    return [each for each in clauses if topics(each).people or speaks_of_themselves(each)]
 
 
 def _says_change_of(shared: Sequence[TopicWord], text: str) -> bool:
@@ -1268,6 +1278,8 @@ def _family() -> frozenset[str]:
     for language in all_languages():
         for relation, forms in language.kinship.words.items():
             found |= set() if relation in _BEYOND_FAMILY else _terms(forms, [any_of((language.code,))])
+        bare = _bare_relatives() & frozenset(language.relations.bare)
+        found |= _terms(bare, [any_of((language.code,))])
     return frozenset(found)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import dropwhile, islice, takewhile
 
-from ricordo.text.analyzer import index_terms, leaves_out_its_subject
+from ricordo.text.analyzer import index_terms, leaves_out_its_subject, speaks_of_themselves
 from ricordo.text.canonical import Canonical, canonical
 from ricordo.text.change import AGAINST, cues, job_stems, things_said, topics, without_other_senses
 from ricordo.text.languages import (
@@ -120,7 +120,7 @@ def _slot_values(said: str, *, is_own: bool) -> tuple[SlotValue, ...]:
         has_speaker = topics(clause).is_of_self
         if place and has_speaker and not is_own:
             continue
-        is_of_another = _has_another_subject(clause) or (is_of_another and not has_speaker)
+        is_of_another = _has_another_subject(clause) or (is_of_another and not speaks_of_themselves(clause))
         if is_of_another:
             found += _values(clause, languages, of_thing=True)
         else:
