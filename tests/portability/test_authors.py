@@ -78,3 +78,43 @@ async def test_a_title_of_another_language_is_no_name(said: str, tmp_path: Path)
         await imported(memory, tmp_path / "vault", {"2025-03-05.md": f"- {said}\n"})
         known = {each.name for each in await memory.people()}
     assert not known & {"Dra", "Dott", "Frau", "Sig", "Sig.ra", "Frau Dr."}
+
+
+CLIP = "---\nsource: https://example.org/cats\nauthor: Jane Roe\n---\n"
+QUOTED = [
+    (
+        "Cat kidney diet.md",
+        f"{CLIP}I live in Melbourne and drive a Tesla.\n",
+        "What car do I drive?",
+        "I drive a Fiat.",
+    ),
+    ("Clippings/Cats.md", "My mother lives in Rome.\n", "Where does my mother live?", "My mother lives in Cuneo."),
+    ("2026-10-01.md", "> I live in Melbourne, says Jane.\n", "Where do I live?", "I live in Porto."),
+    ("Ausschnitte/Autos.md", "Ich fahre einen Audi.\n", "Welches Auto fahre ich?", "Ich fahre einen Fiat."),
+    ("2026-10-02.md", "> J'habite à Nantes.\n", "Où est-ce que j'habite ?", "J'habite à Lyon."),
+    ("Ritagli/Treni.md", "Vivo a Bologna.\n", "Dove vivo?", "Vivo a Torino."),
+    ("Recortes/Casa.md", "Vivo en Cádiz.\n", "¿Dónde vivo?", "Vivo en Madrid."),
+    ("Recortes/Carro.md", "Eu moro em Braga.\n", "Onde é que eu moro?", "Eu moro no Porto."),
+    ("Вырезки/Город.md", "Я живу в Москве.\n", "Где я живу?", "Я живу в Казани."),
+]
+
+
+@pytest.mark.parametrize(("note", "text", "question", "own"), QUOTED)
+async def test_what_is_clipped_or_quoted_is_not_the_users_own(
+    note: str, text: str, question: str, own: str, tmp_path: Path
+) -> None:
+    async with opened(tmp_path / "memory.db") as memory:
+        await imported(memory, tmp_path / "vault", {"2025-03-05.md": f"- {own}\n", note: text})
+        found = await memory.search(question, limit=3)
+        stored = (await memory.list(limit=20)).nodes
+        asked = await memory.review()
+    assert found[0].content == own
+    assert [each.category for each in stored if own != each.content] == ["knowledge"]
+    assert asked == []
+
+
+async def test_a_box_of_obsidian_is_the_users_own(tmp_path: Path) -> None:
+    async with opened(tmp_path / "memory.db") as memory:
+        await imported(memory, tmp_path / "vault", {"2025-03-05.md": "> [!note] Trip\n> I am allergic to nuts.\n"})
+        [stored] = (await memory.list(limit=20)).nodes
+    assert "“" not in stored.content

@@ -36,6 +36,7 @@ from ricordo.text.change import (
     has_begun,
     have_common_topic,
     in_full,
+    is_quotation,
     likelihood,
     outdated,
     tells_change,
@@ -510,6 +511,8 @@ def _is_imported_task(new: Node, old: Node) -> bool:
 
 
 def _are_both_true(verdict: Verdict, old: Node, new: Node) -> bool:
+    if is_quotation(old.content) != is_quotation(new.content):  # somebody else said one of them
+        return True
     are_apart = are_of_two_notes(old, new) or are_dates_of_two(old.content, new.content)
     return are_of_two_days(old, new) or (verdict != "same" and (are_apart or _are_imported_names(old, new)))
 

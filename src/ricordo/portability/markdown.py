@@ -40,6 +40,7 @@ from ricordo.portability.vaults import (
     date_of,
     heading_key,
     heading_words,
+    is_clipping,
     is_conflict_copy,
     name_of,
     properties,
@@ -68,6 +69,8 @@ _RULE = re.compile(r"\s*([-*_])(\s*\1){2,}\s*\Z")
 _BOX = re.compile(r"\[(?P<mark>[ xX/<>-])\](?:\s+|\Z)")
 """The box of a task, with the marks that themes of Obsidian have in common: "/" is begun, "<" and ">" are planned for
 later, and "-" is cancelled."""
+_CALLOUT = re.compile(r"\[![\w-]+\]")
+"""Obsidian marks a box of the author's own text like a quotation."""
 _LEADING = re.compile(r"[\[(]?(?P<date>\d{4}-\d{2}-\d{2})[\])]?\s*(?:[:–—-]\s+|\s)\s*")
 _TRAILING = re.compile(r"(?<!\s)\s+\((?P<date>\d{4}-\d{2}-\d{2})\)\s*\Z")
 _COMMENT = re.compile(r"(?<!\s)\s*<!--\s*ricordo\s+(?P<json>\{.*\})\s*-->\s*\Z", re.DOTALL)
@@ -101,6 +104,7 @@ class Item:
     under: tuple[str, ...] = ()
     is_row: bool = False
     is_code: bool = False
+    is_quote: bool = False
 
 
 Block = Heading | Item
@@ -236,7 +240,8 @@ def _items(item: _Open, under: tuple[str, ...]) -> Iterator[Item]:
         if not is_row and place + len(lines) < len(item.lines) and _is_title(text):
             under = (*under, plain(text).rstrip(" :"))
         else:
-            yield Item(text=text, line=item.line + place, under=under, is_row=is_row)
+            is_quote = item.is_quote and not _CALLOUT.match(item.lines[0])
+            yield Item(text=text, line=item.line + place, under=under, is_row=is_row, is_quote=is_quote)
 
 
 def _joined(item: _Open) -> str:
@@ -259,11 +264,13 @@ def _title(item: _Open) -> str:
     return text if len(text) <= _SHORT else ""
 
 
-def entry_of(item: Item, *, headings: Sequence[str] = ()) -> Entry:
-    """Read an item. Its date is before the text, or in brackets after it.
+def entry_of(item: Item, *, headings: Sequence[str] = (), is_clipped: bool = False) -> Entry:
+    """Read an item. Its date is before the text, or in brackets after it. Who says "I" in a quotation is somebody else
+    than the author of the note, so it stands between quotation marks.
 
     Args:
         headings: the headings that its text needs to be understood, outermost first.
+        is_clipped: whether the note is a page of the web, which is quoted as a whole.
     """
     text, said = item.text, {}
     if found := _comment_in(text):
@@ -282,6 +289,8 @@ def entry_of(item: Item, *, headings: Sequence[str] = ()) -> Entry:
             at, text = date_in(dated["date"]), text[: dated.start()] + text[dated.end() :]
     text, linked, tags = (text, (), ()) if said or item.is_code else note_text.plain(text)
     words = unescaped(text) if said else plain(text)
+    if (is_clipped or item.is_quote) and not said and is_of_author(words):
+        words = f"“{words}”"
     said_in = words.casefold()
     path = HEADINGS_BETWEEN.join(each for each in headings if each.casefold() not in said_in)[:_MOST_HEADING]
     under = "" if said else ": ".join(filter(None, (path, *item.under)))
@@ -428,6 +437,8 @@ class _Section:
     """The headings that tell neither subject nor category nor date."""
     note: str = ""
     """The name of the note, of which the facts are if nothing closer gives a subject."""
+    is_clipping: bool = False
+    """Whether the note is a page of the web."""
     has_boxes: bool = False
     """Whether it has boxes to tick. Then its other lines are no tasks, whatever the heading says."""
 
@@ -453,7 +464,7 @@ class _Reading(Records):
         first = blocks[0] if isinstance(blocks[0], Heading) else None
         titled = replace(self._under(first, start, name) if first else start, category="knowledge")
         titled = replace(titled, headings=(start.at,)) if start.at and not titled.headings else titled
-        for said in properties(fields):
+        for said in properties(fields, is_clipping=start.is_clipping):
             self._item(Item(text=escaped(said), line=_FIRST_PROPERTY), titled, f"{name} front matter")
         for number, block in enumerate(blocks):
             if isinstance(block, Heading):
@@ -471,6 +482,7 @@ class _Reading(Records):
         tags = tuple(tag for each in said.get("tags", ()) for tag in _tag(each))
         note = path.stem if name_of(path.stem) and category_of(heading_key(path.stem)) is None else ""
         place = _Section(at=date_in(path.stem), dated=date_of(said), tags=tags, note=note)
+        place = replace(place, is_clipping=is_clipping(name, said))
         if note:
             aliases = said.get("aliases", said.get("alias", ()))
             kind = type_of(name, tags, least_words=1 if aliases else 2)
@@ -547,8 +559,8 @@ class _Reading(Records):
         return before.name
 
     def _item(self, item: Item, place: _Section, where: str) -> None:
-        entry = entry_of(item, headings=place.headings)
-        words = entry_of(item).text
+        entry = entry_of(item, headings=place.headings, is_clipped=place.is_clipping)
+        words = entry_of(replace(item, is_quote=False)).text
         is_nested = item.under or place.category or place.headings[1:]
         is_menu = not is_nested and not entry.is_task and is_furniture(item.text)
         if entry.is_cancelled or is_menu or not any(char.isalnum() for char in words):
@@ -604,7 +616,7 @@ def _category(entry: Entry, item: Item, place: _Section) -> Category | None:
     is_no_task = item.is_row or item.is_code or place.has_boxes
     if place.category and not (place.category == "task" and is_no_task):
         return place.category
-    if item.is_code:
+    if item.is_code or item.is_quote or place.is_clipping:
         return "knowledge"
     return None if entry.said else infer_category(entry.text, may_be_task=place.category == "task")
 

@@ -37,6 +37,10 @@ _TECHNICAL = frozenset(
     (*_DATES, "about", "alias", "aliases", "banner", "cover", "cssclass", "cssclasses", "draft", "icon", "id", "image")
 ) | frozenset(("lang", "layout", "permalink", "publish", "ricordo", "slug", "tag", "tags", "title", "uid", "uuid"))
 """Properties that are for programs, or that are read as something else than a statement."""
+_OF_PAGE = ("source", "url", "link", "author", "authors", "published", "site", "description", "title")
+"""The properties in which a web clipper keeps what a page says about itself; `_ADDRESSES` those with its address."""
+_ADDRESSES = ("source", "url", "link")
+_ADDRESS = re.compile(r"\W*https?://", re.IGNORECASE)
 _NO_VALUE = re.compile(r"\{|<%|[|>][+-]?\Z")
 _MOST_PROPERTIES, _MOST_VALUE = 50, 300
 
@@ -45,6 +49,7 @@ _MOST_PROPERTIES, _MOST_VALUE = 50, 300
 class HeadingWords:
     """The headings of notes in every language, in lower case; see `Headings` of the language files' schema."""
 
+    clippings: frozenset[str]
     nameless: frozenset[str]
     people: frozenset[str]
     things: frozenset[str]
@@ -61,6 +66,7 @@ def heading_words() -> HeadingWords:
     """Return the words of all languages."""
     languages = all_languages()
     return HeadingWords(
+        clippings=languages.words(lambda each: each.headings.clippings),
         nameless=languages.words(lambda each: each.headings.nameless),
         people=languages.words(lambda each: (*each.headings.people, *each.headings.things)),
         things=languages.words(lambda each: each.headings.things),
@@ -151,11 +157,18 @@ def date_of(fields: Mapping[str, Sequence[str]]) -> str | None:
     return next(filter(None, (date_in(value) for name in _DATES for value in fields.get(name, ()))), None)
 
 
-def properties(fields: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield what the properties of a note say, such as "birthday 1979-07-21"."""
+def is_clipping(note: str, fields: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a note is a page clipped from the web, by its folder or the address in its front matter."""
+    folders = {each.lower() for each in PurePosixPath(note).parts[:-1]}
+    has_address = any(_ADDRESS.match(value) for name in _ADDRESSES for value in fields.get(name, ()))
+    return has_address or not folders.isdisjoint(heading_words().clippings)
+
+
+def properties(fields: Mapping[str, Sequence[str]], *, is_clipping: bool = False) -> Iterator[str]:
+    """Yield what the properties of a note say, such as "birthday 1979-07-21", without what a page says of itself."""
     for name, values in list(fields.items())[:_MOST_PROPERTIES]:
         value = ", ".join(each for each in values if not _NO_VALUE.match(each))[:_MOST_VALUE]
-        if value and name not in _TECHNICAL:
+        if value and name not in _TECHNICAL and not (is_clipping and name in _OF_PAGE):
             yield f"{re.sub('[_-]+', ' ', name)} {value}"
 
 

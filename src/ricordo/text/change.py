@@ -20,7 +20,13 @@ from math import exp
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from ricordo.model import Node
-from ricordo.text.analyzer import function_words, index_terms, leaves_out_its_subject, speaks_of_themselves
+from ricordo.text.analyzer import (
+    asks_for_oneself,
+    function_words,
+    index_terms,
+    leaves_out_its_subject,
+    speaks_of_themselves,
+)
 from ricordo.text.dates.grammar import find_all_days, mentions_time, vocabulary
 from ricordo.text.dates.resolution import dated_phrases
 from ricordo.text.languages import (
@@ -66,6 +72,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W_]+(?:['’.:,/-][^\W_]+)*")
 _NAME_WITHIN = re.compile(r"(?<=[^\W_] )(?!I\b)[^\W\d_a-zа-яё][^\W_]*")
 _MARKS = '"„“”«»'
+_ONLY_QUOTED = re.compile(r"(?:[^“”]+: )?“[^“”]+”\W*")
 _QUOTED = re.compile(  # three words or more, because a name may also be in quotation marks
     rf"[{_MARKS}][^{_MARKS}\s]+\s\S+\s[^{_MARKS}]+[{_MARKS}]|(?<!\w)[‘‚'](?=\w)\S+\s\S+\s.{{4,}}?['‘](?!\w)", re.DOTALL
 )
@@ -1884,6 +1891,15 @@ def _have_two_holders(before: Topics, after: Topics) -> bool:
     return False
 
 
+def is_quotation(text: str) -> bool:
+    """Return whether a fact is a quotation and nothing else, under the headings of a note.
+
+    >>> is_quotation("Clipping: “I drive a Tesla”"), is_quotation("I said “yes” to the Tesla")
+    (True, False)
+    """
+    return _ONLY_QUOTED.fullmatch(text) is not None
+
+
 def of_another(question: str, facts: Mapping[K, str]) -> set[K]:
     """Return which facts are about somebody else than a question, which is about the speaker ("Where do I live?") or
     about somebody named by role ("When was Dad born?").
@@ -1892,14 +1908,16 @@ def of_another(question: str, facts: Mapping[K, str]) -> set[K]:
     {2}
     >>> of_another("Where does my sister live?", {1: "We live in Oslo", 2: "My sister lives in Bergen"})
     {1}
+    >>> of_another("What car do I drive?", {1: "I drive a Fiat", 2: "Clipping: “I drive a Tesla, says Jane”"})
+    {2}
     """
-    asked = topics(question[:MAX_CHARS])
+    asked, quoted = topics(question[:MAX_CHARS]), {key for key, fact in facts.items() if is_quotation(fact)}
     if not (asked.is_own or asked.others):
-        return set()
+        return quoted if asks_for_oneself(question) else set()
     read = {key: topics(fact) for key, fact in facts.items()}
     if asked.others:
-        return {key for key, said in read.items() if asked.others.isdisjoint(said.all_stems)}
-    return {key for key, said in read.items() if said.people and asked.all_stems.isdisjoint(said.people)}
+        return quoted | {key for key, said in read.items() if asked.others.isdisjoint(said.all_stems)}
+    return quoted | {key for key, said in read.items() if said.people and asked.all_stems.isdisjoint(said.people)}
 
 
 def of_another_name(question: str, facts: Mapping[K, str]) -> set[K]:

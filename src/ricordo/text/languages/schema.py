@@ -687,9 +687,10 @@ class Headings:
     """The headings of notes that people keep for an assistant, in lower case. `people` and `things`: the headings below
     them, or the notes in a folder of that name, are each about one. `person_tags`: the tags of a note about a person.
     `thing_words`: words in the name of a note about something else. `conflicts`: what a file syncer calls the second
-    copy of a file that was changed on two devices.
+    copy of a file that was changed on two devices. `clippings`: folders of pages of the web.
     """
 
+    clippings: Words = ()
     nameless: Words = ()
     people: Words = ()
     things: Words = ()
