@@ -50,6 +50,29 @@ async def test_getting_another_one_does(memory: Any, older: str, newer: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("owned", "named", "question"),
+    [
+        ("my phone is a pixel 6", "we got two rats, pixel and bit", "what phone do i have"),
+        ("i drive a skoda", "we adopted a cat called clio", "what car do i drive"),
+        ("ich fahre einen golf", "wir haben jetzt eine katze namens clio", "welches auto fahre ich?"),
+        ("je roule en clio", "on a adopté deux lapins, golf et polo", "quelle voiture ai-je ?"),
+        ("guido una fiat", "abbiamo preso due gatti, clio e golf", "che macchina ho?"),
+    ],
+)
+async def test_an_animal_with_the_name_of_a_make_is_none(memory: Any, owned: str, named: str, question: str) -> None:
+    await memory.remember(owned)
+    await memory.remember(named)
+    assert [hit.content for hit in await memory.search(question)][:1] == [owned]
+
+
+async def test_a_car_that_is_called_something_is_one(memory: Any) -> None:
+    await memory.remember("i drive a skoda")
+    await memory.remember("got a new car called a kia ceed")
+    found = await memory.search("which car do i drive?")
+    assert found[0].content == "got a new car called a kia ceed"
+
+
+@pytest.mark.parametrize(
     ("home", "moved", "question"),
     [
         ("i live in leeds", "moved banks, now with monzo", "where do I live?"),

@@ -442,7 +442,13 @@ def _with_states(words: list[TopicWord], text: str, languages: LanguageSet) -> l
     if not named:
         return words
     said, is_change = set(_WORD.findall(text.lower())), not cues(text, languages).isdisjoint(_OF_A_CHANGE)
-    told = [mark for mark in named if is_change or not said.isdisjoint(_state_words(languages)[mark])]
+    given = _introduced_stems(text) if is_change else frozenset[str]()
+    changed = frozenset(stem for each in words if is_change for stem in each.stems) - given
+    told = [
+        mark
+        for mark in named
+        if not said.isdisjoint(_state_words(languages)[mark]) or not changed.isdisjoint(_state_values()[mark])
+    ]
     for mark in told:
         values = _state_values()[mark]
         words = [each if values.isdisjoint(each.stems) else each._replace(stems=(*each.stems, mark)) for each in words]
@@ -584,7 +590,8 @@ class AskedStates(NamedTuple):
         terms = self.terms.intersection(index_terms(text))
         if not terms or not self.names:
             return bool(terms)
-        if not self.values.isdisjoint(terms):
+        values = self.values & terms
+        if values and not values.issubset(_introduced_stems(text)):  # a phone is no rat called Pixel
             return True
         known, written = _words_of(self.names, languages)
         return not known.isdisjoint(terms) or not written.isdisjoint(_WORD.findall(text.lower()))
@@ -1222,6 +1229,10 @@ def _introduced(text: str) -> set[str]:
     listed = re.search(rf",\s+([^\W\d_]+)\s+(?:{joined})\s+([^\W\d_]+)\W*$", text)
     label = re.match(r"[^\W\d_]+(?:\s[^\W\d_]+){0,3}:\s+([^\W\d_]+)", text)
     return found.union(listed.groups() if listed else (), label.groups() if label else ())
+
+
+def _introduced_stems(text: str) -> frozenset[str]:
+    return frozenset(term for name in _introduced(text.lower()) for term in index_terms(name))
 
 
 @cached()
