@@ -463,7 +463,7 @@ class Engine:
             return Concluded()
         store = self.store.seen_by(scope)
         comparison = Comparison(
-            store=store, scope=scope, model=model.key, scale=scale, now=self.now(), actor=scope.actor
+            store=store, scope=scope, model=model.key, scale=scale, now=self.now(), zone=self.zone, actor=scope.actor
         )
         found = await comparison.list_changes(dry_run=dry_run)
         return Concluded(waited=found, made=0 if dry_run else found)

@@ -83,6 +83,13 @@ async def test_what_changes_a_lasting_fact_lasts(earlier: str, later: str) -> No
         assert (await memory.remember("i have a cold")).expires_at is not None
 
 
+async def test_a_change_that_was_told_for_a_day_lasts_as_well(memory: Any) -> None:
+    await memory.remember("I ride a steel Surly to work.", at="2026-06-09")
+    told = "Somebody nicked my Surly outside the library; I've been taking the tram since."
+    changed = await memory.remember(told, at="2026-07-10")
+    assert changed.outdates and changed.expires_at is None
+
+
 @pytest.mark.parametrize("expires", ["for 3 days", "for 30 days", "for a month", "2026-12-31"])
 async def test_a_given_expiry_is_kept_even_of_a_change(memory: Any, clock: Any, expires: str) -> None:
     clock.ms += 334 * 24 * HOUR  # 1 December

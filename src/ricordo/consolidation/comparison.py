@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from ricordo.models.embedding.scale import Scale
 from ricordo.storage import Snapshot, Store
 from ricordo.text.change import are_of_one_text, are_of_two_people, by_meaning, succession
 from ricordo.text.headed import are_of_two_notes
-from ricordo.text.lifetimes import lasting
+from ricordo.text.lifetimes import has_lifetime, lasting
 from ricordo.text.occasions import are_of_two_days
 
 Vectors = Mapping[int, NDArray[np.float32]]
@@ -42,6 +43,7 @@ class Comparison:
         model: the key of the embedding model.
         scale: of its cosines.
         now: Unix milliseconds.
+        zone: the user's time zone.
     """
 
     store: Store
@@ -49,6 +51,7 @@ class Comparison:
     model: int
     scale: Scale
     now: int
+    zone: ZoneInfo
     actor: str
 
     async def list_changes(self, *, dry_run: bool) -> int:
@@ -63,7 +66,8 @@ class Comparison:
             pairs = [(new, old) for new, old in pairs if new.is_live and self._may_change(old, new)]
             reviews = tuple(review_of_two("conflict", new, old, now=self.now) for new, old in pairs)
             changed = {new.id: new for new, old in pairs if old.expires_at is None}
-            lasts = tuple(kept for new in changed.values() if (kept := lasting(new)) is not new)
+            estimated = (new for new in changed.values() if has_lifetime(new, zone=self.zone))
+            lasts = tuple(kept for new in estimated if (kept := lasting(new)) is not new)
             return Change(reviews=reviews, put=lasts), len(reviews)
 
         reason = Reason(actor=self.actor, origin="upkeep", reason="compared by meaning", run_id=new_id(self.now))

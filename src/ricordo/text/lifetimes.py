@@ -300,11 +300,7 @@ def lasting(node: Node) -> Node:
     """
     if node.expires_at is None or _passing_term(node.content, node.event_time.date()) != _Term(None, PASSING_DAYS):
         return node
-    left = (
-        node.expires_at - node.event_time
-    )  # an estimate ends at a midnight, and a duration such as "for 30 days" does not
-    is_estimated = abs(left.days - PASSING_DAYS) <= 1 and left % timedelta(days=1) != timedelta()
-    return expiring(node, None) if is_estimated else node
+    return expiring(node, None)
 
 
 def is_kept(node: Node) -> bool:
