@@ -337,6 +337,11 @@ class Node:
         return self.closed_at is None
 
     @property
+    def is_item(self) -> bool:
+        """Whether a program stored it under a name, as `ricordo.integrations` does, and nobody said it anywhere."""
+        return self.type == "episodic" and self.session is None and UPDATED_AT in self.attributes
+
+    @property
     def is_title_page(self) -> bool:
         """Whether it describes a document, rather than being a passage of one."""
         is_of_document = self.session is not None and self.session.startswith(DOCUMENT)

@@ -188,6 +188,14 @@ async def test_an_erased_text_without_words_does_not_come_back_with_its_time(mem
     assert len((await memory.list()).nodes) == 2
 
 
+async def test_what_is_said_again_later_keeps_its_attributes(memory, clock):
+    said = {"text": "I keep bees on the roof", "attributes": {"note": "I keep bees on the roof"}}
+    await memory.erase(id=await memory.add(**said))
+    clock.ms += DAY
+    again = await memory.get(await memory.add(**said))
+    assert (again.content, again.attributes) == (said["text"], said["attributes"])
+
+
 async def test_another_fact_of_the_same_shape_is_not_withheld(memory, clock):
     fact = await memory.remember("My brother Tom lives in Rome")
     await memory.add("My brother Bob lives in Rome. Tom and my brother and I live well, not in Rome", session="s")

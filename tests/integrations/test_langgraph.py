@@ -293,6 +293,38 @@ def test_an_empty_namespace_erases_nothing_and_says_what_to_do(store, namespace)
     assert len(store.search(())) == 3
 
 
+ALLERGIES = (
+    "Soy alérgica a las nueces",
+    "I am allergic to walnuts and to almonds",
+    "Ich bin allergisch gegen Walnüsse",
+    "Je suis allergique aux noix",
+    "Sono allergica alle noci",
+    "Sou alérgica a nozes",
+    "У меня аллергия на орехи",
+    "👍",
+)
+
+
+@pytest.mark.parametrize("text", ALLERGIES)
+@pytest.mark.parametrize("way", ["erase", "delete"])
+def test_words_erased_or_deleted_for_one_user_are_stored_for_every_user_who_says_them_later(store, clock, text, way):
+    marta, lucia = ("memories", "marta"), ("memories", "lucia")
+    values = {"alone": {"text": text}, "number": {"n": 5}, "more": {"text": f"¿Qué hago? {text}. Vivo en Gijón."}}
+    for key, value in values.items():
+        store.put(marta, key, value)
+    if way == "erase":
+        store.erase(marta)
+    else:
+        for key in values:
+            store.delete(marta, key)
+    clock.ms += MINUTE
+    for user in (lucia, marta):
+        for key, value in values.items():
+            store.put(user, key, value)
+        assert {key: store.get(user, key).value for key in values} == values
+        assert len(store.search(user, query=text)) == len(values)
+
+
 def test_one_open_store_serves_many_users(tmp_path):
     with RicordoStore(tmp_path / "graph.db", embedder=None) as store:
         users = {name: store.scoped(Scope(owner=name)) for name in ("tomas", "aiko")}

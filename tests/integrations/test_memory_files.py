@@ -11,6 +11,7 @@ import pytest
 from ricordo import Memory, Scope
 from ricordo.errors import ConflictError, DeniedError, InvalidError, NotFoundError
 from ricordo.integrations.items import MemoryFiles
+from tests.flows.conftest import DAY, HandClock
 
 
 @pytest.fixture
@@ -161,3 +162,24 @@ async def test_a_caller_that_only_proposes_is_not_told_that_a_file_was_changed(m
         with pytest.raises(DeniedError, match="cannot be proposed"):
             await change
     assert await memory.review() == []
+
+
+@pytest.mark.parametrize("text", ["Marta is allergic to walnuts and to almonds", "👍"])
+async def test_a_file_written_after_an_erasure_is_stored_and_one_of_an_older_export_is_not(tmp_path, text):
+    clock = HandClock()
+    async with Memory.open(tmp_path / "me.db", embedder="hashing", clock=clock) as memory:
+        files = MemoryFiles(memory)
+        await files.create("/memories/marta.md", text)
+        await memory.export(tmp_path / "old.jsonl")
+        clock.ms += DAY
+        await memory.erase(where={"kind": "memory file"})
+        await memory.import_(tmp_path / "old.jsonl")
+        assert "marta" not in await files.view("/memories")
+        clock.ms += DAY
+        await files.create("/memories/team.md", text)
+        assert text in await files.view("/memories/team.md")
+        assert [hit.content for hit in (await memory.search(text)).hits] == [text]
+        await memory.import_(tmp_path / "old.jsonl")
+        assert "marta" not in await files.view("/memories")
+        await files.create("/memories/marta.md", text)
+        assert text in await files.view("/memories/marta.md")

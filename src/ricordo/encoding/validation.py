@@ -396,14 +396,15 @@ def screened(snapshot: Snapshot, node: Node, *, unaware_since: int | None = None
     space = snapshot.space(node.owner, node.chat)
     if space is None:
         return Screened(node=node, heard=node.content)
-    if snapshot.suppression.is_erased(space, node):
+    at = _earliest(to_ms(node.event_time), unaware_since)
+    if snapshot.suppression.is_erased(space, node, said_at=at if node.is_item else None):
         return Screened(node=None, heard="")
     if node.is_title_page:
         node = _without_erased_headings(snapshot, space, node)
         return Screened(node=node, heard=node.content)
     is_said_now = is_persons_word(node.role, node.origin) and node.origin != "import"
-    said_at = _earliest(to_ms(node.event_time), unaware_since) if is_said_now else None
-    node = _without_erased(snapshot, space, node)
+    said_at = at if is_said_now or (node.is_item and node.origin != "import") else None
+    node = _without_erased(snapshot, space, node, said_at=said_at)
     text = node.content
     voices = possible_voices(snapshot, node)
     found = snapshot.suppression.matches(space, text, session=node.session, said_at=said_at, voices=voices)
@@ -419,7 +420,7 @@ def screened(snapshot: Snapshot, node: Node, *, unaware_since: int | None = None
         heard=heard,
         spans=tuple((node.id, *piece) for piece in pieces),
         restated=()
-        if said_at is None or not heard
+        if not is_said_now or not heard
         else tuple(snapshot.suppression.said_anew(space, heard, voices=voices)),
     )
 
@@ -443,7 +444,11 @@ def without_erased(snapshot: Snapshot, node: Node, *, unaware_since: int | None)
     said_at = _earliest(to_ms(node.created_at), unaware_since) if is_stated else None
     voices = possible_voices(snapshot, node)
     found = snapshot.suppression.matches(space, node.content, session=node.session, said_at=said_at, voices=voices)
-    return None if any(each.is_erased for each in found) or snapshot.suppression.is_erased(space, node) else node
+    return (
+        None
+        if any(each.is_erased for each in found) or snapshot.suppression.is_erased(space, node, said_at=None)
+        else node
+    )
 
 
 def _without_erased_headings(snapshot: Snapshot, space: int, page: Node) -> Node:
@@ -455,14 +460,14 @@ def _without_erased_headings(snapshot: Snapshot, space: int, page: Node) -> Node
     return replace(page, content=f"{title}\n{values.without(outline, erased)}".strip()) if erased else page
 
 
-def _without_erased(snapshot: Snapshot, space: int, node: Node) -> Node:
-    """Return a message without erased text in its attributes."""
+def _without_erased(snapshot: Snapshot, space: int, node: Node, *, said_at: int | None) -> Node:
+    """Return a message without erased text in its attributes. They are given with it, so they are as old as it is."""
     named = _NAMES_DOCUMENT if (node.session or "").startswith(DOCUMENT) else frozenset[str]()
     open_ = {name: value for name, value in (node.attributes or {}).items() if name not in named}
     said = dict.fromkeys(strings_of(open_))
     voices = possible_voices(snapshot, node) if said else ()
     matches = (
-        snapshot.suppression.matches(space, text, session=node.session, said_at=None, voices=voices) for text in said
+        snapshot.suppression.matches(space, text, session=node.session, said_at=said_at, voices=voices) for text in said
     )
     parts = [each.sentence.text.strip() for found in matches for each in found if each.is_erased]
     kept = {name: value for name, value in node.attributes.items() if name in named}
@@ -478,7 +483,7 @@ def may_learn(snapshot: Snapshot, fact: Node) -> bool:
         return True
     voices = possible_voices(snapshot, fact)
     found = snapshot.suppression.matches(space, fact.content, session=fact.session, said_at=None, voices=voices)
-    return not (found or snapshot.suppression.is_erased(space, fact))
+    return not (found or snapshot.suppression.is_erased(space, fact, said_at=None))
 
 
 def said_again(snapshot: Snapshot, facts: Sequence[Node]) -> tuple[int, ...]:

@@ -602,13 +602,17 @@ class Suppression(Protocol):
         Args:
             voices: of those who may have said it. What a person with another name said is something else.
             session: the conversation that the text belongs to.
-            said_at: when a person said it, in Unix milliseconds; None if nobody did. A statement made after the
-                forgetting
-                is new, unless it is in the conversation that was forgotten: there it is a replay.
+            said_at: when a person said it or a program stored it under a name, in Unix milliseconds; None if nobody
+                did. A statement made after the forgetting is new, unless it is in the conversation that was
+                forgotten: there it is a replay.
         """
 
-    def is_erased(self, space: int, node: Node) -> bool:
-        """Return whether a memory without meaningful words was erased: its id or its time in its session is known."""
+    def is_erased(self, space: int, node: Node, *, said_at: int | None) -> bool:
+        """Return whether a memory without meaningful words was erased: its id or its time in its session is known.
+
+        Args:
+            said_at: as for `matches`.
+        """
 
     def said_anew(self, space: int, text: str, *, voices: Iterable[str] = (NOBODY,)) -> list[int]:
         """Return the numbers of suppressed sentences that a text states again at any time, in one of the voices."""

@@ -129,10 +129,11 @@ class Suppression:
                 found.append(Match(sentence, rows[0]["key"], rows[0]["is_erased"]))
         return found
 
-    def is_erased(self, space: int, node: Node) -> bool:
-        """Return whether a message without meaningful words was erased."""
+    def is_erased(self, space: int, node: Node, *, said_at: int | None) -> bool:
+        """Return whether a message without meaningful words was erased, and not stored again later."""
         wanted = [each.words for each in of_wordless(node)]
-        return any(row["readings"][0] in wanted for row in self._suppressed(space))
+        rows = [row for row in self._suppressed(space) if said_at is None or said_at <= row["at"]]
+        return any(row["readings"][0] in wanted for row in rows)
 
     def said_anew(self, space: int, text: str, *, voices: Iterable[str] = (NOBODY,)) -> list[int]:
         """Return the numbers of the suppressed sentences that a text says."""

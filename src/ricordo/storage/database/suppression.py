@@ -104,11 +104,11 @@ class Suppression(Group):
         found = ((sentence, self._sql.rows("withheld_matching", values | where)) for sentence, values in asked)
         return [Match(sentence, rows[0][0], bool(rows[0][1])) for sentence, rows in found if rows]
 
-    def is_erased(self, space: int, node: Node) -> bool:
+    def is_erased(self, space: int, node: Node, *, said_at: int | None) -> bool:
         key = fingerprint_key(self._sql)
         prints = (json.dumps([_print(key, each.words).hex()]) for each in of_wordless(node))
         asked = ({"space": space, "whole": whole, "less": "[]"} for whole in prints)
-        where = {"session": None, "said_at": None}
+        where = {"session": None, "said_at": said_at}
         return any(self._sql.rows("withheld_matching", values | where) for values in asked)
 
     def said_anew(self, space: int, text: str, *, voices: Iterable[str] = (NOBODY,)) -> list[int]:
