@@ -249,6 +249,23 @@ def test_an_item_corrected_elsewhere_is_found_by_its_key(store, verb):
     assert store.get(SPACE, "budget").value == {"text": "budget 1 euro"}
 
 
+def test_a_corrected_item_keeps_the_time_of_its_first_put_and_its_place(store, clock):
+    for key in ("rent", "budget", "car"):
+        store.put(SPACE, key, {"text": f"The {key} is 9600 euros"})
+        clock.ms += DAY
+    created = store.get(SPACE, "budget").created_at
+    for said in ("The budget is 11500 euros since Monday", "The budget is 12000 euros"):
+        node = next(each for each in items_by_hand(store) if "budget" in each.content)
+        store._portal.call(store._memory.correct(node.id, said))
+        corrected = clock.ms
+        clock.ms += DAY
+        item = store.get(SPACE, "budget")
+        assert (item.created_at, item.updated_at.timestamp() * 1000) == (created, corrected)
+        assert keys(store.search(SPACE)) == ["rent", "budget", "car"]
+    store.put(SPACE, "budget", {"text": "The budget is 1 euro"})
+    assert store.get(SPACE, "budget").created_at == created
+
+
 @pytest.mark.parametrize(
     ("value", "said", "got"),
     [

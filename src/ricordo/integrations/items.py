@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -50,6 +51,11 @@ class Item:
     name: Sequence[str]
     text: str
     fields: Json
+
+
+def first_stored(node: Node) -> datetime:
+    """Return when an item was first stored. A correction replaces the node, and its version has this time, too."""
+    return node.event_time
 
 
 class Items:
@@ -103,7 +109,9 @@ class Items:
 
     async def all(self, where: Json) -> list[Node]:
         """Return the items whose fields have the given values, in the order they were first stored."""
-        return [node async for node in self._memory.store_view.each({"kind": self._kind, **where})][::-1]
+        found = [node async for node in self._memory.store_view.each({"kind": self._kind, **where})]
+        found.reverse()
+        return sorted(found, key=first_stored)
 
     async def search(self, text: str, where: Json, *, limit: int) -> list[tuple[Node, float]]:
         """Search items; return at most 1,000 with their scores, best first."""

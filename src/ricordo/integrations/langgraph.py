@@ -271,13 +271,13 @@ def _until(node: Node) -> datetime:
 
 
 def _shown(node: Node) -> dict[str, Any]:
-    kept = node.attributes
+    fields = node.attributes
     return {
-        "namespace": tuple(kept["namespace"]),
-        "key": kept[_NAME] if _NAME in kept else kept["key"],  # "key" in items of earlier versions
+        "namespace": tuple(fields["namespace"]),
+        "key": fields[_NAME] if _NAME in fields else fields["key"],  # "key" in items of earlier versions
         "value": _value(node),
-        "created_at": node.created_at,
-        "updated_at": max(datetime.fromisoformat(kept["updated_at"]), node.created_at),
+        "created_at": kept.first_stored(node),
+        "updated_at": max(datetime.fromisoformat(fields["updated_at"]), node.created_at),
     }
 
 
