@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 import zipfile
@@ -771,10 +772,11 @@ async def test_undoing_an_import_takes_back_what_was_learnt_from_it_alone(tmp_pa
         assert {person.name for person in await memory.people()} == {"Eve"}
         await memory.consolidate()  # learns again what other conversations say, too
         facts = [each.content for each in (await memory.list(type="semantic")).nodes]
-        assert sorted(facts) == ["I have a dog", "I moved to Berlin", "I'm allergic to nuts"]
+        named = "The user's name is Ann"  # the other import states it, too
+        assert sorted(facts) == ["I have a dog", "I moved to Berlin", "I'm allergic to nuts", named]
         messages = {each.session for each in (await memory.list(type="episodic")).nodes}
         assert messages == {"live", "whatsapp/Ann, Eve"}
-        assert (await memory.import_(first, me=["Ann"])).added == 3  # Ann's name, too
+        assert (await memory.import_(first, me=["Ann"])).added == 2
         assert await relatives(memory) == {("Sarah", "sister")}
 
 
@@ -828,8 +830,32 @@ async def test_what_two_imports_taught_stays_when_one_is_undone(tmp_path: Path) 
         before = await canonical_of(memory)
         undone = await memory.undo(number)
         facts = [node.content for node in (await memory.list(type="semantic")).nodes]
-        assert sorted(facts) == ["I live in Rome", "I'm allergic to nuts"]
-        assert "keeps 1 memory that others state as well: “I'm allergic to nuts”" in undone.words
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+async def test_the_owners_name_stays_until_the_last_import_that_states_it_is_undone(tmp_path: Path, order) -> None:
+    folder = tmp_path / "in"
+    for number, friend in enumerate(("Bob", "Eve", "Kim")):
+        chat = folder / f"WhatsApp Chat with {friend}.txt"
+        folder.mkdir(exist_ok=True)
+        chat.write_text(
+            "".join(f"0{number + 1}/03/2015, 10:0{at} - {who}: Hello {at}\n" for at, who in enumerate(("Ann", friend)))
+        )
+    name = ["The user's name is Ann"]
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(folder, me=["Ann"])
+        assert (report.added, report.links) == (7, 0)
+        imports = sorted({each.run_id: each.seq for each in await memory.log()}.values())
+        for left, number in zip((2, 1, 0), order, strict=True):
+            undone = await memory.undo(imports[number])
+            assert [each.content for each in (await memory.list(type="semantic")).nodes] == name * (left > 0)
+        assert (await memory.list()).nodes == ()
+        await memory.undo(undone.seq)
+        assert [each.content for each in (await memory.list(type="semantic")).nodes] == name
+        assert (await memory.doctor()).ok
+
+
+        assert sorted(facts) == ["I live in Rome", "I'm allergic to nuts", "The user's name is Ann"]
+        kept = "keeps 2 memories that others state as well: “The user's name is Ann”, “I'm allergic to nuts”"
+        assert kept in undone.words
         await memory.undo(undone.seq)
         assert await canonical_of(memory) == before
         assert (await memory.doctor()).ok

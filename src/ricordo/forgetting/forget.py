@@ -554,7 +554,10 @@ class _Undoing:
         after, before = self._ledger.state(row, commit), self._ledger.state(row, commit - 1)
         now = self._now(row)
         if content(now) == content(after):
-            self._states[row] = before
+            if before is not None or now is None or not self._keep_stated(row, now, ()):
+                self._states[row] = before
+            else:
+                stated.append(row)
             return
         if row.table == "runs" or (before is None and now is None):  # a run goes on without one of its commits
             return
@@ -578,15 +581,20 @@ class _Undoing:
             self._altered[row] = later
         elif row.table != "nodes":
             self._block(later, row)
-        elif states := self._stating(row, later):
-            self.kept_for |= states
+        elif self._keep_stated(row, now, later):
             stated.append(row)
-            if now["closed_at"] is None:
-                self._kept[row] = now
         elif own := self._in_force(row, later):
             self._block(own, row)
         else:
             self._states[row] = None
+
+    def _keep_stated(self, row: RowId, now: Image, later: Sequence[int]) -> bool:
+        """Keep a fact that later commits state, too, and return whether any do."""
+        states = self._stating(row, later) if later or (row.table == "nodes" and now["type"] != "episodic") else set()
+        self.kept_for |= states
+        if states and now["closed_at"] is None:
+            self._kept[row] = now
+        return bool(states)
 
     def _take_back_evidence(self, row: RowId, before: Image | None, after: Image, now: Image) -> None:
         """Take back what a change stated of a relation. It stays while others state it."""
@@ -645,7 +653,7 @@ class _Undoing:
         gone = [row for row, image in self._states.items() if image is None and row.table == "nodes"]
         for row in gone:
             for child in [*self._ledger.children(row), *self._coming.get(row, ())]:
-                image = self._now(child)
+                image = self._now(child) or self._ledger.current(child)  # also one that goes with its own commit
                 if image is None or child.table not in _LINKS:
                     continue
                 if child.table == "edges" and image["relation_type"] == "derived_from":
@@ -662,13 +670,15 @@ class _Undoing:
         return gone
 
     def _is_learnt(self, row: RowId) -> bool:
-        return all(each.origin in _LEARNING for each in _commits(self._snapshot, self._ledger.touches(row)[:1]))
+        """Return whether a memory was learnt from its evidence, or stated by an import that gave it the evidence."""
+        made = _commits(self._snapshot, self._ledger.touches(row)[:1])
+        return all(each.origin in _LEARNING or each.origin == "import" for each in made)
 
     def _take_learnt(self, row: RowId) -> None:
         """Remove a memory that was learnt, with the people and things that came with it."""
         made, *later = self._ledger.touches(row)
         self._block(self._in_force(row, later), row)
-        self.learnt_in.add(made)
+        self.learnt_in |= {each.seq for each in _commits(self._snapshot, [made]) if each.origin in _LEARNING}
         subjects = (self._ledger.current(each) for each in self._ledger.children(row) if each.table == "subjects")
         for entity in [RowId(table="entities", key=(image["entity"],)) for image in subjects if image is not None]:
             touches = self._ledger.touches(entity)

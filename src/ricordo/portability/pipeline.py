@@ -239,7 +239,7 @@ async def _store(
     for kind, size, decide in steps:
         if not dry_run:
             counts.add(kind, await write(decide))
-        elif kind not in ("relations", "links"):  # a dry run has not stored the records they connect
+        elif kind not in ("relations", "links", "evidence"):  # a dry run has not stored the records they connect
             counts.add(kind, await store.read(partial(_outcome_of, decide)))
         done += size
         if progress is not None:
@@ -262,7 +262,8 @@ def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tu
     group = _made([each for each in facts if shared[each.fact.id]], partial(_knowledge, context=chats), counts)
     is_of_group = bool(group) and not own
     own_people = [each for each in records.people if each.relation or not is_of_group]
-    introduced = _made(_own_names(records, context), partial(_knowledge, context=context), counts)
+    names = _own_names(records, context)
+    introduced = _made([name for name, _ in names], partial(_knowledge, context=context), counts)
     return [
         *_batches("names", introduced, partial(_facts, context)),
         *_batches("people", own_people, partial(_people, context)),
@@ -272,32 +273,35 @@ def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tu
         *_batches("facts", group, partial(_facts, chats)),
         *_batches("relations", list(records.relations), partial(_relations, context)),
         *_batches("links", records.links, partial(_links, context)),
+        *_batches("evidence", [link for _, links in names for link in links], partial(_links, context)),
     ]
 
 
-def _own_names(records: Records, context: ImportContext) -> list[ImportedFact]:
+def _own_names(records: Records, context: ImportContext) -> list[tuple[ImportedFact, list[ImportedLink]]]:
     """Return a fact for each name under which the owner speaks, so that it means the owner when others say it. A shared
-    space has many users, so it holds no such fact.
+    space has many users, so it holds no such fact. The first and the last message under a name are its evidence, so
+    that it stays when another import that states it is undone.
     """
     if context.scope.chat:
         return []
-    first: dict[str, ImportedMessage] = {}
+    said: dict[str, list[ImportedMessage]] = {}
     for each in records.messages.values():
         name = each.message.speaker
         if name and name_key(name) in context.me and stated_own_names(_NAMED.format(name)):  # not "Me"
-            first.setdefault(name, each)
-    return [
-        ImportedFact(
-            fact=Fact(
-                content=_NAMED.format(name),
-                id=records.destination.id_of("the owner's name", name),
-                origin="import",
-                category="identity",
-            ),
-            place=said.place,
-            at=said.message.at,
-        )
-        for name, said in first.items()
+            said.setdefault(name, []).append(each)
+    return [_own_name(name, each, records.destination) for name, each in said.items()]
+
+
+def _own_name(
+    name: str, said: Sequence[ImportedMessage], destination: Destination
+) -> tuple[ImportedFact, list[ImportedLink]]:
+    id = destination.id_of("the owner's name", name)
+    fact = Fact(content=_NAMED.format(name), id=id, origin="import", category="identity")
+    ends = {each.message.id: each for each in (said[0], said[-1])}
+    return ImportedFact(fact=fact, place=said[0].place, at=said[0].message.at), [
+        ImportedLink(source=id, target=target, type="derived_from", place=each.place)
+        for target, each in ends.items()
+        if target is not None
     ]
 
 
