@@ -369,6 +369,30 @@ async def test_what_whatsapp_writes_itself_is_no_message(tmp_path: Path, said: s
         assert len(report.refused) == (kept is None)
 
 
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        ("15/03/15, 18:46 - ", "16/03/15, 10:00 meeting"),
+        ("15/03/15, 18:46 - ", "16/03/15, 10:00 Zahnarzt: Karte mitnehmen"),
+        ("15/03/15, 18:46 - ", "[16/03/15, 10:00:00] Bob: il testo di ieri"),
+        ("15/03/2015 18:46 - ", "16/03/2015 10:00 dentista"),
+        ("15.03.15, 18:46 - ", "16.03.15, 10:00 встреча"),
+        ("3/15/15, 6:46 PM - ", "3/16/15, 10:00 AM dentist"),
+        ("15/3/15, 6:46 p. m. - ", "16/3/15, 10:00 a. m. dentista: con la radiografía"),
+        ("[15.03.15, 18:46:01] ", "16.03.15 10:00 rendez-vous"),
+        ("[15/03/2015, 18:46:01] ", "16/03/2015, 10:00 - Bob: as quoted"),
+    ],
+)
+async def test_a_line_that_begins_with_a_time_belongs_to_the_message(tmp_path: Path, head: str, line: str) -> None:
+    chat = tmp_path / "WhatsApp Chat with Bob.txt"
+    chat.write_text(f"{head}Ann: the list:\n- bread\n{line}\n- milk\n{head}Bob: ok\n", "utf-8")
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(chat)
+        said = [(each.event_time.hour, each.content) for each in (await memory.list()).nodes]
+    assert sorted(said) == [(17, "ok"), (17, f"the list:\n- bread\n{line}\n- milk")]
+    assert report.refused == ()
+
+
 async def test_the_notices_of_a_whatsapp_group_are_no_messages(tmp_path: Path) -> None:
     lines = [
         "Dublin crew: \u200eMessages and calls are end-to-end encrypted",
@@ -780,6 +804,29 @@ async def test_undoing_an_import_takes_back_what_was_learnt_from_it_alone(tmp_pa
         assert await relatives(memory) == {("Sarah", "sister")}
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+async def test_the_owners_name_stays_until_the_last_import_that_states_it_is_undone(tmp_path: Path, order) -> None:
+    folder = tmp_path / "in"
+    for number, friend in enumerate(("Bob", "Eve", "Kim")):
+        chat = folder / f"WhatsApp Chat with {friend}.txt"
+        folder.mkdir(exist_ok=True)
+        chat.write_text(
+            "".join(f"0{number + 1}/03/2015, 10:0{at} - {who}: Hello {at}\n" for at, who in enumerate(("Ann", friend)))
+        )
+    name = ["The user's name is Ann"]
+    async with opened(tmp_path / "me.db") as memory:
+        report = await memory.import_(folder, me=["Ann"])
+        assert (report.added, report.links) == (7, 0)
+        imports = sorted({each.run_id: each.seq for each in await memory.log()}.values())
+        for left, number in zip((2, 1, 0), order, strict=True):
+            undone = await memory.undo(imports[number])
+            assert [each.content for each in (await memory.list(type="semantic")).nodes] == name * (left > 0)
+        assert (await memory.list()).nodes == ()
+        await memory.undo(undone.seq)
+        assert [each.content for each in (await memory.list(type="semantic")).nodes] == name
+        assert (await memory.doctor()).ok
+
+
 async def test_undoing_an_import_asks_before_it_takes_back_what_somebody_said(tmp_path: Path) -> None:
     async with opened(tmp_path / "me.db") as memory:
         await memory.import_(chat_of(tmp_path, "2015-03-01 Ann: I moved to Berlin", "2015-03-02 Bob: Hi"), me=["Ann"])
@@ -830,29 +877,6 @@ async def test_what_two_imports_taught_stays_when_one_is_undone(tmp_path: Path) 
         before = await canonical_of(memory)
         undone = await memory.undo(number)
         facts = [node.content for node in (await memory.list(type="semantic")).nodes]
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-async def test_the_owners_name_stays_until_the_last_import_that_states_it_is_undone(tmp_path: Path, order) -> None:
-    folder = tmp_path / "in"
-    for number, friend in enumerate(("Bob", "Eve", "Kim")):
-        chat = folder / f"WhatsApp Chat with {friend}.txt"
-        folder.mkdir(exist_ok=True)
-        chat.write_text(
-            "".join(f"0{number + 1}/03/2015, 10:0{at} - {who}: Hello {at}\n" for at, who in enumerate(("Ann", friend)))
-        )
-    name = ["The user's name is Ann"]
-    async with opened(tmp_path / "me.db") as memory:
-        report = await memory.import_(folder, me=["Ann"])
-        assert (report.added, report.links) == (7, 0)
-        imports = sorted({each.run_id: each.seq for each in await memory.log()}.values())
-        for left, number in zip((2, 1, 0), order, strict=True):
-            undone = await memory.undo(imports[number])
-            assert [each.content for each in (await memory.list(type="semantic")).nodes] == name * (left > 0)
-        assert (await memory.list()).nodes == ()
-        await memory.undo(undone.seq)
-        assert [each.content for each in (await memory.list(type="semantic")).nodes] == name
-        assert (await memory.doctor()).ok
-
-
         assert sorted(facts) == ["I live in Rome", "I'm allergic to nuts", "The user's name is Ann"]
         kept = "keeps 2 memories that others state as well: “The user's name is Ann”, “I'm allergic to nuts”"
         assert kept in undone.words

@@ -26,6 +26,7 @@ from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 from importlib.resources import files
+from itertools import takewhile
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -200,9 +201,13 @@ def _quoted(text: str) -> str:
 
 _LINE = re.compile(
     r"[\u200e\u200f\ufeff]*\[?(\d{1,4})[./-](\d{1,2})[./-](\d{2,4}),?\s+(\d{1,2})[:.](\d{2})(?:[:.](\d{2}))?"
-    r"(?:[\s\u202f]*([AaPp])\.?[Mm]\.?)?\]?(?:\s+-)?\s+([^:\n]{1,80}): (.*)"
+    r"(?:\s*([AaPp])\.?\s?[Mm]\.?)?\]?(?:\s+-)?\s+([^:\n]{1,80}): (.*)"
 )
-_STAMP = re.compile(r"[\u200e\u200f\ufeff]*\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},?\s+\d{1,2}[:.]\d{2}")
+_STAMP = re.compile(
+    r"[\u200e\u200f\ufeff]*\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},?\s+\d{1,2}[:.]\d{2}(?:[:.]\d{2})?"
+    r"(?:\s*[AaPp]\.?\s?[Mm]\.?)?(\]|\s+-(?=\s)|)"
+)
+"""The time at the head of a message, and what follows it: "]" from an iPhone, " -" from Android."""
 _BY_PROGRAM = re.compile(
     r"\s*(?:[\u200e\u202a]+(?![@\u2068])|<(?=[^<>\n]*>\s*\Z)|(?=[^\n]{,20} omitted\]?\s*\Z))(.*)", re.DOTALL
 )
@@ -237,7 +242,9 @@ def _whatsapp_text(text: str) -> str | None:
 
 
 def _former_text(text: str) -> str:
-    """Return a text as earlier versions stored it, for the id of the message."""
+    """Return a text as earlier versions stored it, for the id of the message: up to a line that begins with a time."""
+    first, *more = text.split("\n")
+    text = "\n".join([first, *takewhile(lambda line: not _STAMP.match(line), more)])
     return "[a file]" if _BY_PROGRAM.match(text) else text
 
 
@@ -326,13 +333,18 @@ def _whatsapp_chat(records: Records, file: str, begun_by: str, speakers: set[str
 
 
 def _whatsapp_lines(text: str) -> Iterator[tuple[int, tuple[str, ...], str]]:
-    """Yield (line, parts of the head, text) for each message, and for each notice with empty parts."""
+    """Yield (line, parts of the head, text) for each message, and for each notice with empty parts. All heads of a file
+    have the form of the first one; another line that begins with a time belongs to what somebody said.
+    """
     head: tuple[str, ...] = ()
     said: list[str] = []
     begun = 0
+    form = ""
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
-        found = _LINE.match(line)
-        if found or _STAMP.match(line):
+        stamp = _STAMP.match(line)
+        form = form if begun or stamp is None else stamp[1].strip()
+        if stamp and form in ("", stamp[1].strip()):
+            found = _LINE.match(line)
             if begun:
                 yield begun, head, "\n".join(said)
             head = tuple(part or "" for part in found.groups()) if found else ()
