@@ -470,6 +470,8 @@ export interface ImportPart {
   name: string;
   format: string;
   read: number;
+  first_at?: string | null;
+  last_at?: string | null;
 }
 
 export interface ImportSpeaker {
@@ -1520,6 +1522,9 @@ export interface ImportResult {
   completed?: number;
   redacted?: number;
   time_zone?: string;
+  first_at?: string | null;
+  last_at?: string | null;
+  undecided_dates?: string[];
   chat?: string;
   dry_run?: boolean;
 }

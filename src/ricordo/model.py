@@ -1438,11 +1438,15 @@ class MaintenanceReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportPart:
-    """A file of an imported folder: its name, its format, and the number of memories read from it."""
+    """A file of an imported folder: its name, its format, the number of memories read from it, and when the earliest
+    and the latest of them were said, as far as the file dates them.
+    """
 
     name: str
     format: str
     read: int
+    first_at: datetime | None = None
+    last_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1472,6 +1476,8 @@ class ImportReport:
         completed: tasks known already that are done now, as their boxes are ticked in the file.
         redacted: credentials that were replaced in what was added. The setting `secrets` can keep them.
         time_zone: the time zone in which times without one were read; "" if there were none.
+        first_at, last_at: when the earliest and the latest message or fact was said, of those that the file dates.
+        undecided_dates: for each file in which no date decides whether the day comes first, a date and how it is read.
         chat: the chat or space whose members can read what was added; "" if only the owner can.
         dry_run: nothing was stored: `added` and its kinds count what would be, without relations and links.
     """
@@ -1499,6 +1505,9 @@ class ImportReport:
     completed: int = 0
     redacted: int = 0
     time_zone: str = ""
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    undecided_dates: tuple[str, ...] = ()
     chat: str = ""
     dry_run: bool = False
 

@@ -497,6 +497,7 @@ def test_a_dry_run_lists_the_speakers_and_a_name_given_too_late_is_not_called_ta
     )
     tried = cli("import", str(chat), "--dry-run").out
     assert "Speakers: Bob (2 messages), Ann (1 message)." in tried
+    assert "Said 2023-12-31." in tried and "comes first" not in tried
     assert "import with --me NAME" in tried
     cli("import", str(chat))
     again = cli("import", str(chat), "--me", "Ann").out

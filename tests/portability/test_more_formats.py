@@ -393,6 +393,32 @@ async def test_a_line_that_begins_with_a_time_belongs_to_the_message(tmp_path: P
     assert report.refused == ()
 
 
+async def test_a_dry_run_shows_the_days_of_each_file_and_which_order_was_taken(tmp_path: Path) -> None:
+    def days(*written: str) -> Path:
+        text = "".join(f"{day}, 10:00 - Bob: hi\n" for day in written)
+        return write(tmp_path / "in" / "WhatsApp Chat with Bob.txt", text)
+
+    async with opened(tmp_path / "me.db") as memory:
+        for written, first, last, undecided in (
+            (("03/04/19", "05/04/19"), "2019-04-03", "2019-04-05", ("03/04/19 as 2019-04-03 (day first)",)),
+            (("04/04/19", "05/06/19"), "2019-04-04", "2019-06-05", ("05/06/19 as 2019-06-05 (day first)",)),
+            (("04/04/19", "05/05/19"), "2019-04-04", "2019-05-05", ()),
+            (("03/04/19", "13/04/19"), "2019-04-03", "2019-04-13", ()),
+            (("3/4/19", "3/13/19"), "2019-03-04", "2019-03-13", ()),
+            (("2019-03-04", "2019-05-06"), "2019-03-04", "2019-05-06", ()),
+        ):
+            report = await memory.import_(days(*written), dry_run=True)
+            shown = [each and each.date().isoformat() for each in (report.first_at, report.last_at)]
+            assert (shown, report.undecided_dates) == ([first, last], undecided)
+        telegram(tmp_path / "in" / "DataExport_2026")
+        days("03/04/19")
+        report = await memory.import_(tmp_path / "in", dry_run=True)
+        assert report.undecided_dates == ("WhatsApp Chat with Bob.txt: 03/04/19 as 2019-04-03 (day first)",)
+        chat = next(each for each in report.parts if each.format == "whatsapp")
+        assert chat.first_at == chat.last_at == report.first_at
+        assert all(each.first_at for each in report.parts)
+
+
 async def test_the_notices_of_a_whatsapp_group_are_no_messages(tmp_path: Path) -> None:
     lines = [
         "Dublin crew: \u200eMessages and calls are end-to-end encrypted",

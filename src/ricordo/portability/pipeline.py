@@ -122,6 +122,8 @@ class _Counts:
     completed: int = 0
     redacted: int = 0
     refused: list[str] = field(default_factory=list)
+    dated: list[datetime] = field(default_factory=list)
+    """The times of what the file dates."""
 
     def add(self, kind: str, outcome: Outcome) -> None:
         self.added[kind] += outcome.added
@@ -204,8 +206,10 @@ async def _import_each(parts: Sequence[Path], one: Callable[[Path], Awaitable[Im
                 failed.append(str(error))
             continue
         named = tuple(f"{part.name}: {each.removeprefix('not imported: ')}" for each in report.refused)
-        part_of = ImportPart(name=part.name, format=report.format, read=report.read)
-        total = sum_of(total, replace(report, refused=named, parts=(part_of,)))
+        undecided = tuple(f"{part.name}: {each}" for each in report.undecided_dates)
+        days = {"first_at": report.first_at, "last_at": report.last_at}
+        part_of = ImportPart(name=part.name, format=report.format, read=report.read, **days)
+        total = sum_of(total, replace(report, refused=named, undecided_dates=undecided, parts=(part_of,)))
     if unknown:
         failed.append(f"in no known format: {', '.join(unknown)} ({UNKNOWN_FORMAT})")
     return sum_of(ImportReport(refused=tuple(failed), refused_count=len(failed)), total)
@@ -220,6 +224,9 @@ def sum_of(one: ImportReport, other: ImportReport) -> ImportReport:
         refused=(*one.refused, *other.refused)[:_SHOWN_REFUSALS],
         skipped=(*one.skipped, *other.skipped),
         time_zone=one.time_zone or other.time_zone,
+        first_at=min(filter(None, (one.first_at, other.first_at)), default=None),
+        last_at=max(filter(None, (one.last_at, other.last_at)), default=None),
+        undecided_dates=(*one.undecided_dates, *other.undecided_dates),
         **{name: getattr(one, name) + getattr(other, name) for name in counts},
     )
 
@@ -257,10 +264,14 @@ def _steps(records: Records, context: ImportContext, counts: _Counts) -> list[tu
     facts = records.facts.values()
     episode = partial(_episode, context=context, is_complete=records.format == complete.NAME)
     messages = _made(records.messages.values(), episode, counts)
+    undated = {each.message.id for each in records.messages.values() if each.message.at is None}
+    counts.dated += [each.event_time for each in messages if each.id not in undated]
+    undated = {each.fact.id for each in facts if each.at is None}
     shared = {each.fact.id: bool(context.scope.chat) if each.in_chat is None else each.in_chat for each in facts}
     own = _made([each for each in facts if not shared[each.fact.id]], partial(_knowledge, context=context), counts)
     group = _made([each for each in facts if shared[each.fact.id]], partial(_knowledge, context=chats), counts)
     is_of_group = bool(group) and not own
+    counts.dated += [each.event_time for each in (*own, *group) if each.id not in undated]
     own_people = [each for each in records.people if each.relation or not is_of_group]
     names = _own_names(records, context)
     introduced = _made([name for name, _ in names], partial(_knowledge, context=context), counts)
@@ -337,6 +348,9 @@ def _report(records: Records, counts: _Counts, *, zone: str) -> ImportReport:
         completed=counts.completed,
         redacted=counts.redacted,
         time_zone=zone if has_local else "",
+        first_at=min(counts.dated, default=None),
+        last_at=max(counts.dated, default=None),
+        undecided_dates=(records.undecided_date,) if records.undecided_date else (),
     )
 
 

@@ -143,6 +143,8 @@ class Records:
     relations: dict[ImportedRelation, None] = field(default_factory=dict)
     links: list[ImportedLink] = field(default_factory=list)
     chats: dict[str, ImportedChat] = field(default_factory=dict)
+    undecided_date: str = ""
+    """A date of the file and how it is read, if no date in the file decides whether the day comes first."""
 
     def fact(self, place: str, content: str, *source: object, **fields: Any) -> str:
         """Add a fact and return its id, which is derived from its source.

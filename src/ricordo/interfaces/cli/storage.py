@@ -39,6 +39,7 @@ from ricordo.model import (
     DocumentReport,
     ExportReport,
     Finding,
+    ImportPart,
     ImportReport,
     ImportSpeaker,
     MaintenanceReport,
@@ -51,6 +52,8 @@ from ricordo.ports import Progress
 from ricordo.text.sentences import plural
 
 if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
     from ricordo.interfaces.watch import Step as WatchStep
     from ricordo.memory import Memory
 
@@ -456,7 +459,7 @@ async def import_(
 ) -> Output:
     if format is not None and format in agents.agents() and ctx.chat is None:
         report = await agents.import_logs(ctx, path, format, own=own, dry_run=dry_run)
-        return Output(data=report, show=lambda out: _show_import(out, report, own=own))
+        return Output(data=report, show=lambda out: _show_import(out, report, own=own, zone=ctx.zone))
     stored = ""
     try:
         async with ctx.open(create=not dry_run, creator=None) as memory:
@@ -476,7 +479,7 @@ async def import_(
         done = f"{stored} were stored" if stored and not dry_run else "Nothing was stored yet"
         ctx.notice(f"Stopped. {done}; run the same command again to continue.")
         raise
-    return Output(data=report, show=lambda out: _show_import(out, report, own=own))
+    return Output(data=report, show=lambda out: _show_import(out, report, own=own, zone=ctx.zone))
 
 
 @view("export")
@@ -510,7 +513,15 @@ def _speakers(named: Sequence[ImportSpeaker]) -> str:
     return ", ".join(f"{one_line(each.name)} ({plural(each.messages, 'message')})" for each in named)
 
 
-def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
+def _days(read: ImportReport | ImportPart, zone: ZoneInfo) -> str:
+    """Return the days on which what was read was said: "2015-01-19 to 2025-11-14"; "" if it has no dates."""
+    if read.first_at is None or read.last_at is None:
+        return ""
+    first, last = (each.astimezone(zone).date().isoformat() for each in (read.first_at, read.last_at))
+    return first if first == last else f"{first} to {last}"
+
+
+def _show_import(out: Console, report: ImportReport, *, own: bool, zone: ZoneInfo) -> None:
     kinds = ("messages", "facts", "passages", "people", "relations", "links")
     is_plain = report.format in ("chat", "locomo") and not any(getattr(report, each) for each in kinds[1:])
     what = plural(report.added, "message") if is_plain else plural(report.added, "memory", "memories")
@@ -550,13 +561,20 @@ def _show_import(out: Console, report: ImportReport, *, own: bool) -> None:
             f"{plural(report.redacted, 'credential')} {would}redacted; to keep them, {keep} with RICORDO_SECRETS=keep."
         )
         out.print(Text(text, style="yellow"), soft_wrap=True)
+    if report.undecided_dates:
+        text = "No date of the file decides whether the day or the month comes first. Read:"
+        out.print(Text(text, style="yellow"), soft_wrap=True)
+        for line in report.undecided_dates:
+            out.print(Text(f"  {one_line(line, most=200)}"), soft_wrap=True)
+    if days := _days(report, zone):
+        out.print(dim(f"Said {days}."))
     if report.time_zone:
         out.print(dim(f"Times without a time zone are read in {report.time_zone}; RICORDO_TIME_ZONE sets another."))
     if report.parts:
         out.print(dim("Read:"))
         files = Table.grid(padding=(0, 2))
         for part in report.parts:
-            files.add_row(Text(f"{part.read:>9,}"), dim(part.format), Text(one_line(part.name)))
+            files.add_row(Text(f"{part.read:>9,}"), dim(part.format), Text(one_line(part.name)), dim(_days(part, zone)))
         out.print(files)
     if report.format == "jsonl" and not own:
         out.print(dim("Read as somebody else's. To move your own store, import the export into a new one with --own."))

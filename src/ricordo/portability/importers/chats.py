@@ -280,6 +280,9 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
     is_month_first = any(int(each[1]) > 12 for _, each, _ in found) and not any(
         int(each[0]) > 12 for _, each, _ in found
     )
+    if not any(int(number) > 12 for _, each, _ in found for number in each[:2]):
+        undecided = next((each for _, each, _ in found if int(each[0]) != int(each[1])), None)
+        records.undecided_date = "" if undecided is None else _as_read(undecided)
     notices = len(read) - len(found)
     said: list[tuple[str, str, str, str, str]] = []
     begun_by = ""
@@ -302,6 +305,11 @@ def read_whatsapp(source: Source, destination: Destination) -> Records:
         _add(records, where, chat, id=(f"{at} {speaker}", former), speaker=speaker, text=text, at=at)
     _name_notices(records, notices, "of WhatsApp itself")
     return records
+
+
+def _as_read(parts: tuple[str, ...]) -> str:
+    day = _whatsapp_time(parts, is_month_first=False)[:10]
+    return f"{'/'.join(parts[:3])} as {day} (day first)"
 
 
 def _group_of(found: Sequence[tuple[int, tuple[str, ...], str]]) -> str:
