@@ -2905,6 +2905,8 @@ def _checked(scope: Scope) -> Scope:
     for name, value in (("owner", scope.owner), ("chat", scope.chat)):
         if value is not None and (not isinstance(value, str) or len(value) > 500 or "\0" in value):
             raise InvalidError(f"scope.{name} must be text of at most 500 characters")
+        if value and value.isspace():
+            raise InvalidError(f"scope.{name} is blank", hint="give a name, or leave it out")
         check_encodable(value or "", name=f"scope.{name}")
     if (scope.owner or "").endswith(BY_AGENT):
         raise InvalidError(f"scope.owner must not end in {BY_AGENT!r}", hint="the log marks changes of agents so")

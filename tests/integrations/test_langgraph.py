@@ -342,6 +342,20 @@ def test_words_erased_or_deleted_for_one_user_are_stored_for_every_user_who_says
         assert len(store.search(user, query=text)) == len(values)
 
 
+@pytest.mark.parametrize("page", [{"limit": -1}, {"offset": -1}])
+def test_a_page_before_the_first_item_is_refused(store, page):
+    store.put(SPACE, "tea", {"text": "likes tea"})
+    for query in (None, "tea"):
+        with pytest.raises(InvalidError, match="must not be negative"):
+            store.search(SPACE, query=query, **page)
+
+
+@pytest.mark.parametrize("owner", [" ", "\t", "\u00a0"])
+def test_an_owner_of_blanks_is_refused(store, owner):
+    with pytest.raises(InvalidError, match=r"owner.* is blank"):
+        store.scoped(Scope(owner=owner))
+
+
 def test_one_open_store_serves_many_users(tmp_path):
     with RicordoStore(tmp_path / "graph.db", embedder=None) as store:
         users = {name: store.scoped(Scope(owner=name)) for name in ("tomas", "aiko")}

@@ -263,6 +263,7 @@ async def test_the_calls_of_a_sandbox(at: House) -> None:
         (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.nonsense"}', 404, -32601),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.stats", "params": []}', 422, -32602),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.search", "params": {"query": 5}}', 422, -32602),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.search", "params": {"query": " "}}', 422, -32602),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "memory.get", "params": {"id": "nope"}}', 404, -32004),
     ],
 )

@@ -71,6 +71,14 @@ async def test_a_client_over_standard_streams_uses_every_tool_resource_and_promp
         await read_everything(client)
 
 
+@pytest.mark.parametrize("text", ["", "  ", "\n\u00a0"])
+async def test_a_blank_question_is_refused_by_every_tool_that_looks_for_a_text(tmp_path: Path, text: str) -> None:
+    async with Client(stdio_client(_program(tmp_path / "me.db", "--profile", "full"))) as client:
+        for tool in ("search_memory", "memory_query"):
+            refused = await client.call_tool(tool, {"query": text})
+            assert refused.is_error and "text is empty" in refused.content[0].text, tool  # type: ignore[union-attr]
+
+
 async def use_every_tool(client: Client, left: set[str]) -> None:
     async def use(tool: str, /, **arguments: Any) -> Any:
         left.discard(tool)

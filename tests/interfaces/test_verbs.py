@@ -576,3 +576,17 @@ def test_a_budget_that_holds_nothing_is_not_an_empty_memory(cli: Cli) -> None:
         assert cli(*typed, "--budget", "50", "--json").json["left_out"] == 1
         assert cli(*typed, "--budget", "500", "--json").json["left_out"] == 0
     assert "relevant" in cli("context", "who won the cup?", "--budget", "50").err
+
+
+@pytest.mark.parametrize(
+    "text", ["-5 grad heute nacht", "-5°C ce matin", "-10 градусов", "-3 a la sombra", "- [ ] call Tom"]
+)
+def test_a_text_that_begins_with_a_minus_is_no_option(cli, text):
+    assert text.removeprefix("- [ ] ")[:5] in cli("remember", text).out
+    assert cli("search", text).out
+
+
+def test_an_unknown_short_option_says_how_a_text_may_begin_with_it(cli):
+    refused = cli("remember", "-5")
+    assert "put `--` before a text" in refused.err
+    assert "put `--` before a text" not in cli("remember", "tea", "--limt", "3").err

@@ -198,6 +198,8 @@ class RicordoStore(BaseStore):
         return Item(**_shown(found[0])) if found else None
 
     async def _search(self, op: SearchOp) -> list[SearchItem]:
+        if op.limit < 0 or op.offset < 0:
+            raise InvalidError("limit and offset must not be negative", hint="leave them out for the first ten items")
         where = _labels(op.namespace_prefix)
         last = op.offset + op.limit
         scored: list[tuple[Node, float | None]]

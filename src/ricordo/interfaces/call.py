@@ -12,7 +12,7 @@ from dataclasses import dataclass, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ricordo.encoding.facts import check_is_told
-from ricordo.errors import RicordoError, UnavailableError
+from ricordo.errors import InvalidError, RicordoError, UnavailableError
 from ricordo.interfaces.serialize import (
     FULL_ID_CHARS,
     RecentIds,
@@ -63,6 +63,8 @@ _LONG = frozenset(
 _MOST_LONG = 4
 _RECORDING = frozenset(("add", "add_many"))
 """Methods that record messages. They return ids, also of messages that are not stored."""
+_ASKED = frozenset(("search", "query"))
+"""Methods that look for a text, which must not be blank."""
 STORING = frozenset(("remember", "remember_many"))
 """Methods that store facts, which belong to the user or to a chat."""
 EVERY_ACCESS: frozenset[Access] = frozenset({"read", "write", "admin", "erase"})
@@ -271,6 +273,9 @@ class Dispatcher:
         from ricordo.interfaces.schema import check_arguments, function_of  # imports the memory
 
         arguments = check_arguments(capability, given, as_tool=as_tool, can_share=caller.can_share)
+        asked = (arguments[name] for name in ("text", "keywords", "query") if name in arguments)
+        if capability.method in _ASKED and not all(each.strip() for each in asked):
+            raise InvalidError("text is empty", hint="give the words of a question")
         work = function_of(capability)
         names = inspect.signature(work).parameters
         await self._complete_ids(capability.method, arguments, memory)

@@ -206,6 +206,8 @@ def _print_usage_error(error: click.ClickException, *, as_json: bool) -> int:
         alike = [each for each in error.possibilities if get_close_matches(named, [each.lstrip("-")])]
         error = click.NoSuchOption(error.option_name, possibilities=alike, ctx=error.ctx)
     hint = f"see `{context.command_path} --help`" if context is not None else ""
+    if isinstance(error, click.NoSuchOption) and not error.option_name.startswith("--"):
+        hint = f'put `--` before a text that begins with "-"\n{hint}'
     if isinstance(error, click.MissingParameter) and (meaning := getattr(error.param, "help", None)):
         hint = f"{error.param.make_metavar(context)}: {meaning}\n{hint}"  # type: ignore[union-attr,arg-type]
     if error.format_message().startswith("Got unexpected extra"):

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import inspect
 import json
+import re
 import shlex
 import sys
 import tomllib
@@ -353,8 +354,8 @@ class Program(click.Group):
         return help_page(ctx, panels | _parameters_by_panel(ctx))
 
 
-_DASH = "- "
-"""How a text begins that is an item of a list, such as "- [ ] call Tom", and no option."""
+_DASHED = re.compile(r"-(?: |\d\S* )")
+"""How a text begins that is no option: an item of a list, such as "- [ ] call Tom", or a number below zero."""
 
 
 class _Verb(click.Command):
@@ -373,9 +374,9 @@ class _Verb(click.Command):
         try:
             return super().parse_args(ctx, list(args))
         except click.NoSuchOption as error:
-            if error.option_name != _DASH or "--" in args:
+            texts = [each for each in args if _DASHED.match(each)]
+            if "--" in args or not any(each.startswith(error.option_name) for each in texts):
                 raise
-        texts = [each for each in args if each.startswith(_DASH)]
         return super().parse_args(ctx, [*(each for each in args if each not in texts), "--", *texts])
 
     def get_help(self, ctx: click.Context) -> str:
