@@ -42,7 +42,7 @@ from ricordo.text.languages import LanguageSet, all_languages, any_of, cached, l
 from ricordo.text.sentences import plain_sentences
 from ricordo.trust import trust_of
 
-_WORK = "work"
+_HOME, _WORK = "home", "work"
 _NAME_WITHIN = re.compile(r"(?<=[^\W_] )[^\W\d_a-zа-яё]")
 _DAY = timedelta(days=1)
 _EARLIEST_MS, _LATEST_MS = -62_135_510_400_000, 253_402_214_400_000  # a day within the calendar, for any time zone
@@ -185,14 +185,26 @@ class TimeQuestion:
         """Return whether a memory is about the person in the question."""
         said = topics(node.content)
         if self._is_of_asker:
-            if not _others_in(said, self.states) and (
-                said.is_of_self or not (node.about or _people_in(said, self.states))
-            ):
+            is_of_asker = said.is_of_self or not (
+                node.about or _people_in(said, self.states) or self._is_home_of_another(said, node.content)
+            )
+            if is_of_asker and not _others_in(said, self.states):
                 return True
             parts = (part for part in things_said(node.content) if self._is_answered_by(part))
             return any(each.is_of_self and not _others_in(each, self.states) for each in map(topics, parts))
         people = {term for name in (*node.about, node.speaker or "") for term in index_terms(name)}
         return not self.named.isdisjoint(said.all_stems | people)
+
+    def _is_home_of_another(self, said: Topics, text: str) -> bool:
+        """Return whether a statement is about a home, but of something or of somebody called by a pronoun: "The meeting
+        moved to 5", "She moved to the window".
+        """
+        if _HOME not in self.asked_for.names or said.is_own:
+            return False
+        stems = {stem for stems in said.subject or () for stem in stems}
+        if stems:
+            return self.states.isdisjoint(stems) and not any(stem.startswith("=") for stem in stems)
+        return not _pronouns().isdisjoint(word.partition("'")[0] for word in raw_words(text)[:1])
 
     @property
     def asks_for_own_work(self) -> bool:
@@ -301,6 +313,11 @@ def _day(at: int, zone: ZoneInfo) -> date:
 @cached()
 def _function_words() -> frozenset[str]:
     return all_languages().words(lambda each: each.function_words)
+
+
+@cached()
+def _pronouns() -> frozenset[str]:
+    return all_languages().words(lambda each: each.change.pronouns)
 
 
 def _people_in(said: Topics, states: frozenset[str]) -> set[str]:

@@ -308,6 +308,7 @@ class Change:
         owner_before: prepositions before an owner ("у Риты").
         owner_ending: the ending of an owner that stands before the thing owned ("Emils Schloss").
         theirs: words for someone else's things: his, her, their.
+        pronouns: the pronouns of somebody or something else as a subject: she, they.
         in_full: patterns of short ways to say a thing, and the same with the word that is meant: "I start at Bosch" is
             "I start work at Bosch".
         companions: prepositions before a person who does something with the speaker: with.
@@ -344,6 +345,7 @@ class Change:
     owner_before: Words = ()
     owner_ending: str = ""
     theirs: Words = ()
+    pronouns: Words = ()
     in_full: Endings = ()
     companions: Words = ()
     denials: Words = ()
