@@ -80,6 +80,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;…])\s+|(?<!\s)\s+[–—-]\s+")
 _CLAUSE_END = re.compile(r"(?<=[.!?;…,])\s+|(?<!\s)\s+[–—-]\s+|(?<=\w): ")
 _NUMERAL = re.compile(r"\b[A-Z][\w-]{1,30} I(?=[.,;:)]|$)")  # "Ardashir I.", not "so do I"
 _IDENTIFIER = re.compile(r"[^\W\d_]+[-/.]?\d[\w/-]*|\d{3,}[-/]\d{2,5}")  # "LH1234", "INV-77", "2026-041"
+_CLOCK = re.compile(r"\d{1,2}(?:[:.]\d\d|h(?:\d\d)?)")
 _YEAR = re.compile(r"1\d\d\d|20\d\d")
 _DAY_OR_YEAR = re.compile(r"(?:[12]?\d|3[01])(?:st|nd|rd|th|\.)?|(?:19|20)\d\d")
 _AMOUNT = re.compile(r"(?!(?:19|20)\d\d$)\d{3,}(?:[.,]\d+)*|\d{1,3}(?:[.,]\d{3})+(?:[.,]\d+)?")
@@ -1045,6 +1046,16 @@ def outdated(facts: Mapping[K, Said], new: Said, *, has_begun: bool = False) -> 
         facts: by key, the oldest first.
         has_begun: the time has come from which the new statement holds: "From July I pay 845", in August.
     """
+    found = _outdated(facts, new, has_begun=has_begun)
+    meant = _of_the_value_told(facts, new[0])
+    if len(meant) == len(facts):
+        return found
+    sure = {key for key, change in found.items() if change.is_certain}
+    changes = _outdated(meant, new, has_begun=has_begun)
+    return {key: replace(change, is_certain=change.is_certain and key in sure) for key, change in changes.items()}
+
+
+def _outdated(facts: Mapping[K, Said], new: Said, *, has_begun: bool) -> dict[K, Succession]:
     texts = {key: text for key, (text, _) in facts.items()}
     contexts = by_words(texts, new[0])
     if len(facts) > 1:
@@ -1058,6 +1069,53 @@ def outdated(facts: Mapping[K, Said], new: Said, *, has_begun: bool = False) -> 
             contexts[leader] = others[leader]
     found = {key: succession(old, new, contexts[key], has_begun=has_begun) for key, old in facts.items()}
     return {key: change for key, change in found.items() if change}
+
+
+def _of_the_value_told(facts: Mapping[K, Said], new: str) -> Mapping[K, Said]:
+    """Return facts without those about a thing of which another one gives what a newer statement gives as well: its
+    place, a time or an amount. "I've moved my office, it's on Park Lane now" changes "My office is on Baker Street",
+    not "My office has four desks".
+    """
+    kinds = _kinds_of_value(new) if len(facts) > 1 else frozenset[str]()
+    if not kinds:
+        return facts
+    after, read = topics(new), {key: topics(text) for key, (text, _) in facts.items()}
+    things = {key: said.subject or frozenset(word.stems for word in said.words[:1]) for key, said in read.items()}
+    of_thing = {key: thing for key, thing in things.items() if _says(after, thing)}
+    given = {key for key in of_thing if not kinds.isdisjoint(_kinds_of_value(facts[key][0]))}
+    meant = {of_thing[key] for key in given}
+    return {key: said for key, said in facts.items() if key in given or of_thing.get(key) not in meant}
+
+
+@cached(maxsize=4_096)
+def _kinds_of_value(text: str) -> frozenset[str]:
+    """Return which kinds of values a statement about a thing gives: its place, a time, an amount."""
+    said, languages = topics(text), languages_of(text[:MAX_CHARS])
+    has_time = _tells_time(text[:MAX_CHARS], languages)
+    has_amount = bool(said.numbers) and any(not _units(languages).isdisjoint(word.stems) for word in said.words)
+    is_moved = "=home" in said.other_senses and not has_time
+    found = {"time": has_time and not has_amount, "amount": has_amount, "place": is_moved or _tells_place(text)}
+    return frozenset(kind for kind, is_given in found.items() if is_given)
+
+
+def _tells_time(text: str, languages: LanguageSet) -> bool:
+    """Return whether a text has a word of a date, or a time of the day: "Thursdays", "19:30"."""
+    words = _WORD.findall(text.lower())
+    is_named = not vocabulary(languages).times.isdisjoint(words) or mentions_time(text, languages=languages)
+    return is_named or any(map(_CLOCK.fullmatch, words))
+
+
+def _tells_place(text: str) -> bool:
+    """Return whether a clause tells where something is: "it's on Park Lane now", but not "it's on Tuesday"."""
+    text = text[:MAX_CHARS].replace("’", "'")
+    languages = languages_of(text)
+    values = (_CLAUSE_END.split(text[found.end() :])[0] for found in _placed(languages).finditer(text))
+    return any(value.strip() and not _tells_time(value, languages) for value in values)
+
+
+@cached()
+def _placed(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(lambda each: each.change.placed, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
 
 
 def _versions_of(one: K, facts: Mapping[K, Said]) -> tuple[list[K], list[K]]:

@@ -300,6 +300,7 @@ class Change:
         same: groups of words about one thing of which people have one, by its name: live, moved, reside.
         of_self: such groups that count only in what people say of themselves: "I am a teacher".
         not_same: phrases whose words do not belong to these groups: "moved the studio".
+        placed: what stands before the place where something is: is in, lies on.
         own_beginnings: beginnings of statements that omit I or we: "Sold the car".
         own_endings, other_endings: how verbs that say I or we end, and how other words do that look like them: the
             longest ending of a word decides, "_" is its beginning. Without them, each word of `own_beginnings` counts.
@@ -337,6 +338,7 @@ class Change:
     same: Mapping[str, Words] = field(default_factory=dict)
     of_self: Mapping[str, Words] = field(default_factory=dict)
     not_same: Patterns = ()
+    placed: Patterns = ()
     own_beginnings: Patterns = ()
     own_endings: Words = ()
     other_endings: Words = ()
