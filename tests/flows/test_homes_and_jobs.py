@@ -67,3 +67,24 @@ async def test_a_move_and_a_retirement_still_come_first(memory: Memory, question
     await memory.remember(state, at="2026-01-19")
     await memory.remember(later, at="2026-11-22")
     assert (await memory.search(question))[0].content == later
+
+
+NO_LONGER = [
+    (
+        "Choir rehearsal is now on Thursdays at 20:00, no longer on Tuesdays.",
+        "We moved: I now live in Emmendingen, no longer in Freiburg. Boxes everywhere.",
+    ),
+    ("Yoga is now on Mondays, no longer on Fridays.", "I now work in Leeds, no longer in York."),
+    ("My dentist is now Dr Ray, no longer Dr Lee.", "My gym is now on Mill Road, no longer on Park Lane."),
+    ("Yoga ist jetzt montags, nicht länger freitags.", "Ich arbeite jetzt in Leeds, nicht länger in York."),
+    ("Le yoga est le lundi pour le moment.", "Je travaille à Lyon pour le moment."),
+    ("El coro es los jueves de momento.", "Vivo en Cádiz de momento."),
+    ("Хор по четвергам на данный момент.", "Я живу в Казани на данный момент."),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), NO_LONGER)
+async def test_two_changes_told_in_the_same_words_are_not_one(memory: Memory, one: str, other: str) -> None:
+    await memory.remember(one, at="2026-10-19")
+    await memory.remember(other, at="2026-11-16")
+    assert await memory.review() == []
