@@ -1267,3 +1267,47 @@ async def test_two_changes_of_one_year_are_two(before: str, after: str, question
 async def test_a_planned_event_that_is_moved_is_noticed(memory: Any, planned: str, moved: str) -> None:
     await memory.remember(planned)
     assert [each.content for each in (await memory.remember(moved)).outdates] == [planned]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "kind"),
+    [
+        (
+            "Ronan, le mari de l'utilisatrice, est infirmier de nuit au CHU.",
+            "Ronan, le mari de l'utilisatrice, n'est plus infirmier de nuit au CHU, il est infirmier scolaire.",
+            "replaced",
+        ),
+        (
+            "Solenn, la sœur de l'utilisatrice, habite à Quimper avec ses deux chats.",
+            "Solenn a déménagé, elle habite à Lorient maintenant.",
+            "conflict",
+        ),
+        (
+            "Lucia, la sorella dell'utente, abita a Bari con i suoi due gatti.",
+            "Lucia si è trasferita, adesso abita a Lecce.",
+            "conflict",
+        ),
+        (
+            "Lúcia, a irmã do usuário, mora em Braga com os seus dois gatos.",
+            "Lúcia mudou-se, agora mora em Porto.",
+            "conflict",
+        ),
+    ],
+)
+async def test_who_somebody_is_to_the_user_may_stand_behind_the_name(
+    memory: Any, older: str, newer: str, kind: str
+) -> None:
+    await memory.remember(older)
+    await memory.remember(newer)
+    assert [each.kind for each in await memory.review()] == [kind]
+
+
+async def test_the_move_of_the_user_changes_nothing_of_a_relative_named_before_who_it_is(memory: Any) -> None:
+    await memory.remember("Solenn, la sœur de l'utilisatrice, habite à Quimper.")
+    await memory.remember("L'utilisatrice a déménagé, elle habite à Lorient maintenant.")
+    assert not await memory.review()
+
+
+async def test_the_husband_of_the_user_is_known_by_his_name(memory: Any) -> None:
+    stored = await memory.remember("Ronan, the husband of the user, is a night nurse.")
+    assert stored.about == ("Ronan",)

@@ -17,6 +17,7 @@ from ricordo.text.analyzer import index_terms, shows_no_person, speaks_for_group
 from ricordo.text.change import topics, without_other_senses
 from ricordo.text.languages import NEVER, LanguageSet, all_languages, cached, fold_letters, is_ordinary, languages_of
 from ricordo.text.names import folded_name, relation_named, relation_words, same_name_key
+from ricordo.text.relatives import with_relation_first
 from ricordo.text.sentences import content_words, in_first_person
 from ricordo.text.statement import Verdict, compare, holds_several, is_reserved, statement, statement_line
 
@@ -87,7 +88,7 @@ def canonical(
 @cached(maxsize=16_384)
 def _canonical(text: str, whose: str, name: str, slot: str) -> Canonical:
     """Return the form of a statement by `whose` ("" is the owner) about the person `name`, or "" for nobody."""
-    plain = _without_role(text, name)
+    plain = _without_role(with_relation_first(text), name)
     if name and plain[: len(name)].casefold() == name.casefold() and not plain[len(name) : len(name) + 1].isalnum():
         subject: str | None = folded_name(name)
         said = in_first_person(plain, plain[: len(name)])

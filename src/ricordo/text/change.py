@@ -41,7 +41,7 @@ from ricordo.text.languages import (
     languages_of,
 )
 from ricordo.text.names import NOT_PEOPLE
-from ricordo.text.relatives import Stated, stated_relations
+from ricordo.text.relatives import Stated, stated_relations, with_relation_first
 from ricordo.text.sentences import with_apostrophes, without_elisions
 from ricordo.text.statement import subject_of
 from ricordo.text.tasks import states_task
@@ -1046,6 +1046,7 @@ def outdated(facts: Mapping[K, Said], new: Said, *, has_begun: bool = False) -> 
         facts: by key, the oldest first.
         has_begun: the time has come from which the new statement holds: "From July I pay 845", in August.
     """
+    facts, new = {key: _in_order(said) for key, said in facts.items()}, _in_order(new)
     found = _outdated(facts, new, has_begun=has_begun)
     meant = _of_the_value_told(facts, new[0])
     if len(meant) == len(facts):
@@ -1116,6 +1117,11 @@ def _tells_place(text: str) -> bool:
 @cached()
 def _placed(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.change.placed, r"(?<!\w)(?:{})(?!\w)", flags=re.IGNORECASE)
+
+
+def _in_order(said: Said) -> Said:
+    """Return a statement with a relation to the speaker before the name: "Ronan, my husband, is a nurse"."""
+    return with_relation_first(said[0]), said[1]
 
 
 def _versions_of(one: K, facts: Mapping[K, Said]) -> tuple[list[K], list[K]]:
@@ -1192,6 +1198,7 @@ def succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun:
         context: the features beyond the two texts: `by_words` or `by_meaning`.
         has_begun: the time has come from which the new statement holds.
     """
+    old, new = _in_order(old), _in_order(new)
     before = topics(old[0])
     if _are_of_one_event(old[0], new[0]) or (_is_task(new[0]) and not _is_task(old[0])):
         return None  # what is still to be done has changed nothing yet

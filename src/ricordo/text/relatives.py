@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from ricordo.text.analyzer import first_person_words, leaves_out_its_subject
 from ricordo.text.denied_names import without_denied_names
-from ricordo.text.languages import fold_letters
-from ricordo.text.names import NOT_PEOPLE, SINGLE, folded_relation, name_words, with_name_capitals
+from ricordo.text.languages import cached, fold_letters
+from ricordo.text.names import NOT_PEOPLE, SINGLE, folded_relation, name_words, relation_named, with_name_capitals
 from ricordo.text.relation_forms import (
     BARE,
     CAPITALISED,
@@ -32,7 +32,7 @@ from ricordo.text.relation_forms import (
     stories,
 )
 from ricordo.text.relative_names import in_nominative, name_in, title_in
-from ricordo.text.sentences import plain_sentences, with_own_subjects, without_jokes
+from ricordo.text.sentences import in_first_person, plain_sentences, with_own_subjects, without_jokes
 from ricordo.text.statement import compare
 
 
@@ -110,6 +110,31 @@ def stated_relations(text: str, *, own_names: Sequence[str] | None = None) -> li
             if stated.is_told and not known.is_told:
                 found[stated.predicate, stated.name] = replace(known, is_told=True)
     return list(found.values())
+
+
+@cached(maxsize=4_096)
+def with_relation_first(text: str) -> str:
+    """Return a statement that begins with a person and, between commas, who that is to the speaker, with the relation
+    before the name. Others are unchanged.
+
+    >>> with_relation_first("Ronan, the husband of the user, is a nurse"), with_relation_first("Mum, Dad, and I left")
+    ('My husband Ronan is a nurse', 'Mum, Dad, and I left')
+    """
+    if (found := _APPOSITION.match(text)) is None:
+        return text
+    for name, role in (found.groups(), found.groups()[::-1]):
+        said = in_first_person(role)
+        if not _CAPITALISED.fullmatch(name) or relation_named(said) is None or relation_named(in_first_person(name)):
+            continue
+        return f"{said[:1].upper()}{said[1:]} {name} {text[found.end() :]}"
+    return text
+
+
+_MOST_IN_APPOSITION = 50
+_APPOSITION = re.compile(
+    rf"([^\s,][^,.;:!?\n]{{1,{_MOST_IN_APPOSITION}}}), ([^\s,][^,;:!?\n]{{1,{_MOST_IN_APPOSITION}}}), (?=\w)"
+)
+_CAPITALISED = re.compile(rf"{CAPITALISED}(?:\.? {CAPITALISED}){{0,2}}")
 
 
 def tells_another_holder(old: str, new: str) -> bool:
