@@ -47,3 +47,31 @@ async def test_a_wrong_path_of_a_language_file_is_reported_with_its_setting() ->
     with pytest.raises(InvalidError, match=r"the setting `languages` names an invalid file: nope: ") as caught:
         await Memory.open(":memory:", embedder=None, settings=Settings(languages="nope"))
     assert "RICORDO_LANGUAGES" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("of_the_user", "said"),
+    [
+        ("The user goes to the gym.", "I go to the gym."),
+        ("The user smokes.", "I smoke."),
+        ("L'utilisatrice met toujours du sucre dans son thé.", "Je mets toujours du sucre dans mon thé."),
+        ("L'utilisatrice aime le jazz.", "J'aime le jazz."),
+        ("L'utilisatrice dort mal.", "Je dors mal."),
+        ("L'utilisatrice perd souvent ses clés.", "Je perds souvent mes clés."),
+        ("Die Nutzerin liebt Jazz.", "Ich liebe Jazz."),
+        ("Der Nutzer lädt sein Handy nachts.", "Ich lade mein Handy nachts."),
+        ("La usuaria cabe en una talla 38.", "Quepo en una talla 38."),
+        ("L'utente gioca a tennis.", "Gioco a tennis."),
+        ("All'utente piace il jazz.", "Mi piace il jazz."),
+        ("O utilizador ouve jazz.", "Ouço jazz."),
+        ("A usuária sempre põe açúcar no seu chá.", "Sempre ponho açúcar no meu chá."),
+        ("Пользователь рисует.", "Я рисую."),
+        ("Пользователь спит плохо.", "Я сплю плохо."),
+        ("Пользователь терпеть не может джаз.", "Я терпеть не могу джаз."),
+    ],
+)
+async def test_a_note_about_the_user_and_their_own_words_are_one_fact(
+    memory: Memory, of_the_user: str, said: str
+) -> None:
+    noted = await memory.remember(of_the_user)
+    assert (await memory.remember(said)).id == noted.id

@@ -273,13 +273,17 @@ def _with_own_verb(rest: str, language: Language) -> str:
 
 
 def _first_person_verb(word: str, language: Language) -> str:
-    folded = fold_letters(word)
+    verb = word.rstrip(_MARKS)
+    folded, marks = fold_letters(verb), word[len(verb) :]
     if folded in language.persons.verbs:
-        return language.persons.verbs[folded]
+        return language.persons.verbs[folded] + marks
     for ending, (mine, *_) in language.persons.endings:
         if folded.endswith(ending) and len(folded) > len(ending) + 1:
-            return folded.removesuffix(ending) + mine
+            return folded.removesuffix(ending) + mine + marks
     return word
+
+
+_MARKS = ".,;:!?…"
 
 
 def has_parts(text: str) -> bool:

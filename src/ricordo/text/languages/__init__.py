@@ -363,7 +363,7 @@ def analyzer_version() -> str:
     return "+".join([_ANALYZER, *codes])
 
 
-_ANALYZER = "8"
+_ANALYZER = "9"
 """Increase this number with every change of the text analysis that alters stored data."""
 
 
@@ -373,8 +373,9 @@ _LOOKED_AT = 2_000
 _LETTERS = re.compile(r"[^\W\d_]+")
 _APART = bytes(ord(chr(code).lower()) if chr(code).isalpha() else 32 for code in range(128)) * 2  # the same in ASCII
 _PATTERN_WORD = re.compile(r"(?<![\\\w])[^\W\d_]{3,}(?![\w\[*+?{])")
-# Weight of a word that occurs only in some languages: a function word, and any other word.
-_FUNCTION_WORD, _OTHER_WORD = 3, 1
+# Weight of a word that occurs only in some languages: a sure sign (a word for the user, such as "utilisatrice", or an
+# elided word), a function word, and any other word.
+_SURE_SIGN, _FUNCTION_WORD, _OTHER_WORD = 6, 3, 1
 # A language needs this score and two words, or one unambiguous word in a short text without default-language words.
 _LEAST = 3
 _SHORT_TEXT = range(2, 9)
@@ -394,15 +395,30 @@ def languages_of(text: str) -> LanguageSet:
     >>> [[each.code for each in languages_of(text)] for text in ("Anna lives in Rome", "Анна живёт в Риме")]
     [['en'], ['en', 'ru']]
     """
+    elided = _elided_in(text[:_LOOKED_AT])
     if text.isascii():
-        return _of_words(ascii_words(text[:_LOOKED_AT]))
-    words = _LETTERS.findall(text[:_LOOKED_AT].lower())
+        return _of_words([*ascii_words(text[:_LOOKED_AT]), *elided])
+    words = [*_LETTERS.findall(text[:_LOOKED_AT].lower()), *elided]
     others = [word for word in words if _script_of(word[0]) != "LATIN"]
     found = _of_words(words) if len(others) * 2 < len(words) else _defaults()
     languages = [
         language for script in {_script_of(word[0]) for word in others} if (language := _of_script(script, others))
     ]
     return _set_of(*found, *languages) if languages else found
+
+
+def _elided_in(text: str) -> list[str]:
+    """Return the elided words of a text, with their apostrophe, that only one language has: French "j'"."""
+    if "'" not in text and "’" not in text:
+        return []
+    return [f"{found}'" for found in _elided().findall(text.lower())]
+
+
+@cached()
+def _elided() -> re.Pattern[str]:
+    every = [word for each in _latin() for word in each.letters.elided]
+    own = "|".join(word for word in every if every.count(word) == 1)
+    return re.compile(rf"(?<![^\W_])({own or NEVER})['’](?=[^\W_])")
 
 
 def ascii_words(text: str) -> list[str]:
@@ -428,7 +444,9 @@ def _of_words(words: list[str]) -> LanguageSet:
     best = max((language for language in all_languages() if language in scores), key=scores.__getitem__)
     telling = [word for word, found in evidence.items() if best in found]
     is_more_than_one = len(telling) + len(distinct & _particles(best)) > 1
-    is_clear = len(words) in _SHORT_TEXT and not of_default and any(_is_clear(word, best) for word in telling)
+    is_sure = of_default < _FUNCTION_WORD and any(evidence[word][best] == _SURE_SIGN for word in telling)
+    is_clear = is_sure or (not of_default and any(_is_clear(word, best) for word in telling))
+    is_clear = is_clear and len(words) in _SHORT_TEXT
     if scores[best] <= of_default or not (is_clear or (is_more_than_one and scores[best] >= _LEAST)):
         return _defaults()
     equal = [language for language in all_languages() if scores.get(language) == scores[best]]
@@ -479,6 +497,8 @@ def _latin() -> tuple[Language, ...]:
 def _weight(word: str, language: Language) -> int:
     if word in _particles(language):
         return 0
+    if word in _user_words(language) or (word[-1] == "'" and word[:-1] in language.letters.elided):
+        return _SURE_SIGN
     if word in function_words_of(language):
         return _FUNCTION_WORD
     if (
@@ -509,7 +529,6 @@ def _characteristic_words(language: Language) -> frozenset[str]:
     patterns = (*statements.strict, *statements.usual, *statements.value_first, *statements.favourite)
     lists = (
         language.sentences.first_person,
-        () if language is default_language("LATIN") else language.sentences.self_words,  # "user" labels any text
         language.sentences.number_words,
         (word for line in dates.table.splitlines() for word in line.split()[2:]),
         *language.kinship.words.values(),
@@ -522,6 +541,14 @@ def _characteristic_words(language: Language) -> frozenset[str]:
     )
     shared = {word for word in language.spoken if any(word in each.function_words for each in all_languages())}
     return frozenset(word.lower() for each in lists for word in each) - shared  # German "is"
+
+
+@cached()
+def _user_words(language: Language) -> frozenset[str]:
+    """Return the words for the user that tell a language: not those of the default language, as "user" labels any
+    text.
+    """
+    return frozenset(() if language is default_language("LATIN") else language.sentences.self_words)
 
 
 @cached(maxsize=16_384)
