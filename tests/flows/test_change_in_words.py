@@ -1311,3 +1311,72 @@ async def test_the_move_of_the_user_changes_nothing_of_a_relative_named_before_w
 async def test_the_husband_of_the_user_is_known_by_his_name(memory: Any) -> None:
     stored = await memory.remember("Ronan, the husband of the user, is a night nurse.")
     assert stored.about == ("Ronan",)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My tax adviser is Frau Ebbinghaus in Kirchzarten.", "Met Frau Lind, she wants cups, not mugs."),
+        ("My tax adviser is Mrs Harper in Bath.", "Met Mrs Doyle, she wants cups, not mugs."),
+        ("My dentist is Señora Gil.", "Met Señora Ruiz, she now wants cups."),
+        ("Ma comptable est Mme Dupont.", "J'ai vu Mme Leroy, elle veut des tasses maintenant."),
+        ("Mi dentista es la señora Gil.", "He visto a la señora Ruiz, ahora quiere tazas."),
+        ("La mia vicina è la signora Bruni.", "Ho visto la signora Neri, adesso vuole tazze."),
+        ("A minha contabilista é a dona Rosa.", "Encontrei a dona Lúcia, agora quer chávenas."),
+        ("herr baumann finally brought the drill back", "herr baumann is now chair of the allotment club"),
+        ("mme leroy a enfin rapporté la perceuse", "mme leroy est maintenant présidente du club"),
+    ],
+)
+async def test_a_title_is_no_common_topic_and_names_a_person(memory: Any, older: str, newer: str) -> None:
+    await memory.remember(older)
+    await memory.remember(newer)
+    assert not await memory.review()
+
+
+async def test_a_change_of_one_with_a_title_is_noticed(memory: Any) -> None:
+    old = await memory.remember("mr baumann is chair of the allotment club")
+    new = await memory.remember("mr baumann is no longer chair of the allotment club")
+    assert [each.id for each in new.outdates] == [old.id]
+
+
+async def test_somebody_with_the_same_title_does_not_come_first() -> None:
+    async with await Memory.open(":memory:") as memory:
+        adviser = await memory.remember("My tax adviser is Frau Ebbinghaus in Kirchzarten.")
+        await memory.remember("Met Frau Lind, she wants cups, not mugs.")
+        assert (await memory.search("Who does my taxes?")).ids[0] == adviser.id
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("i now take 75 mg of thyroxin", "took 400 mg ibuprofen this morning instead of 200"),
+        ("Ich nehme 75 mg Thyroxin", "Habe heute 400 mg Ibuprofen statt 200 genommen"),
+        ("Prendo 75 mg di tiroxina", "Stamattina ho preso 400 mg di ibuprofene invece di 200"),
+        ("Принимаю 75 мг тироксина", "Утром приняла 400 мг ибупрофена вместо 200"),
+        (
+            "The user's workshop is insured with MAIF until the end of January 2027.",
+            "The user's car is insured with AXA.",
+        ),
+        ("The user's car is insured with AXA.", "The user's car is parked in the rue Voltaire."),
+        ("Ma voiture est assurée chez AXA.", "Ma voiture est garée dans la rue Voltaire."),
+        ("Mi coche está asegurado con AXA.", "Mi coche está aparcado en la calle Mayor."),
+        ("La mia macchina è assicurata con AXA.", "La mia macchina è parcheggiata in via Verdi."),
+    ],
+)
+async def test_a_unit_or_a_frame_alone_is_no_common_matter(memory: Any, older: str, newer: str) -> None:
+    await memory.remember(older)
+    await memory.remember(newer)
+    assert not await memory.review()
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I take 50 mg of sertraline", "They raised it to 75 mg"),
+        ("I take 50 mg of sertraline", "Switched from sertraline 50 mg to fluoxetine 20 mg"),
+        ("My car is insured with AXA.", "My car is insured with MAIF."),
+    ],
+)
+async def test_another_value_of_the_same_matter_is_noticed(memory: Any, older: str, newer: str) -> None:
+    old = await memory.remember(older)
+    assert [each.id for each in (await memory.remember(newer)).outdates] == [old.id]

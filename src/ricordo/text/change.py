@@ -40,7 +40,7 @@ from ricordo.text.languages import (
     is_ordinary,
     languages_of,
 )
-from ricordo.text.names import NOT_PEOPLE
+from ricordo.text.names import NOT_PEOPLE, written_titles
 from ricordo.text.relatives import Stated, stated_relations, with_relation_first
 from ricordo.text.sentences import with_apostrophes, without_elisions
 from ricordo.text.statement import subject_of
@@ -112,6 +112,7 @@ _SAME_NAME = 3  # common first letters of two forms of a name
 _JOB = "=job"
 _NAMED_STATES = frozenset(("car", "phone"))  # whose values are names that people use instead of the word
 _OF_A_PRONOUN, _OF_A_NAME = 2, 3  # letters; in some language, "for" is a stem of "Ford"
+_LEAST_ABROAD = 2  # letters; "M" and "Fr" are titles in one language only
 _COMMON, _NUMBER, _NAME = 0.25, 0.5, 2.0  # weights of words; any other word has weight 1
 
 
@@ -212,6 +213,8 @@ class _Words:
     theirs: frozenset[str]
     companions: frozenset[str]
     conjunctions: frozenset[str]
+    articles: frozenset[str]
+    degrees: frozenset[str]
     determiners: frozenset[str]
     prepositions: frozenset[str]
     denials: frozenset[str]
@@ -243,22 +246,32 @@ def _not_same(languages: LanguageSet) -> re.Pattern[str]:
 
 def _other_senses(text: str, languages: LanguageSet) -> list[tuple[int, int]]:
     """Return where a text has a word for a state that means something else: "moved the sofa", the title "Frau"."""
-    found, known = [each.span() for each in _not_same(languages).finditer(text)], _words(languages)
+    found = [each.span() for each in _not_same(languages).finditer(text)]
+    titles = (each.span("titles") for each in _titled_names(text, languages))
+    return [*found, *(each for each in titles if not any(start <= each[0] < end for start, end in found))]
+
+
+def _titled_names(text: str, languages: LanguageSet) -> list[re.Match[str]]:
+    """Return the titles in a text with the names behind them. A sentence may have a title of another language."""
+    found, known = list[re.Match[str]](), _words(languages)
     for each in _titled(languages).finditer(text):
         before, name = (each["before"] or "").strip().lower(), each["name"]
         is_bare = before not in known.own | known.determiners and before not in known.theirs
+        is_bare = is_bare or (known.capitals_are_names and before in known.articles)  # "la signora Bruni"
         is_name = name[0].isupper() or not (name in known.silent or _is_ordinary(name, languages))
-        if is_bare and is_name and not any(start <= each.start("title") < end for start, end in found):
-            found.append(each.span("title"))
+        if is_bare and is_name:
+            found.append(each)
     return found
 
 
 @cached()
 def _titled(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of a title before a name: "Frau Dr. Weidlich"."""
-    titles = "|".join(map(re.escape, languages.in_order(lambda each: each.names.titles))) or NEVER
+    """Return the pattern of the titles before a name: "Frau Dr. Weidlich"."""
+    own = languages.words(lambda each: (*each.names.titles, *each.relations.titles))
+    foreign = (each for each in written_titles(has_relatives=False) if len(each) > _LEAST_ABROAD)
+    titles = "|".join(map(re.escape, sorted({*own, *foreign}, key=len, reverse=True))) or NEVER
     return re.compile(
-        rf"(?P<before>(?<!\w)[^\W\d_]+\s+)?(?<!\w)(?P<title>{titles})\.?\s+(?:(?:{titles})\.?\s+)*(?P<name>[^\W\d_]+)",
+        rf"(?P<before>(?<!\w)[^\W\d_]+\s+)?(?<!\w)(?P<titles>(?:{titles})(?:\.?\s+(?:{titles}))*)\.?\s+(?P<name>[^\W\d_]+)",
         re.IGNORECASE,
     )
 
@@ -295,6 +308,8 @@ def _words(languages: LanguageSet) -> _Words:
         theirs=languages.words(lambda each: each.change.theirs),
         companions=languages.words(lambda each: each.change.companions),
         conjunctions=languages.words(lambda each: each.entities.conjunctions),
+        degrees=all_languages().words(lambda each: each.names.degrees),
+        articles=languages.words(lambda each: each.statements.articles),
         determiners=languages.words(lambda each: (*each.statements.articles, *each.statements.determiners)),
         prepositions=languages.words(lambda each: each.statements.prepositions),
         denials=languages.words(lambda each: (*each.statements.negations, *each.change.denials)),
@@ -363,6 +378,7 @@ def topics(text: str) -> Topics:
     of_self = list[int]()  # the places of "I" and "my"
     apart = [each.span() for pattern in (_QUOTED, _NUMERAL) for each in pattern.finditer(text)]
     unlike = _other_senses(text, languages)
+    titled = _titled_names(text, languages)
     whose, has_theirs = list[int](), False
     is_of_kin = is_of_somebody = False
     of_time, silent = 0, 0  # the words that tell a time, with their articles and prepositions
@@ -397,6 +413,7 @@ def topics(text: str) -> Topics:
             others.update(word.stems)
         is_name = written[0].isupper() and found.start() > 0 and known.capitals_are_names
         is_date = is_dated and (low in dates or _DAY_OR_YEAR.fullmatch(low) is not None)
+        is_date = is_date and all(each.start("name") != found.start() for each in titled)  # "Frau Sommer"
         of_time, silent = of_time + (1 + silent if is_date else 0), 0
         is_number = word.has_digit and not word.is_identifier
         worth = _COMMON if word.is_common or is_date else _NUMBER if is_number else _NAME if is_name else 1.0
@@ -404,10 +421,14 @@ def topics(text: str) -> Topics:
         of_whom = 1 if 1 in near else max(near, key=abs, default=0)
         marked = {each for each in word.stems if each.startswith("=")} if is_unlike else set[str]()
         other_senses |= marked
-        stems = _without(word.stems, marked)
+        of_title = (each["name"] for each in titled if each.start("titles") <= found.start() < each.end("titles"))
+        name = (
+            next(of_title, "") if low not in known.degrees else ""
+        )  # "Frau Lind" and "Frau Kern" have no title in common
+        stems = _word(name.lower(), languages).stems if name else _without(word.stems, marked)
         words.append(TopicWord(stems, worth, found.start(), of_whom, is_kin))
     words = _with_states(words, text, languages)
-    subject = _subject(text, languages) if len(whose) <= _PLAIN_WORDS else None
+    subject = _subject(text, languages) if len(whose) - of_time <= _PLAIN_WORDS else None
     marks: Set[str] = _of_self(languages) if subject != [] else frozenset()
     if any(not marks.isdisjoint(word.stems) for word in words):  # somebody else is the teacher
         words = [word._replace(stems=_without(word.stems, marks)) for word in words]
@@ -500,7 +521,9 @@ def _subject(text: str, languages: LanguageSet) -> list[tuple[tuple[str, ...], b
     words = () if leaves_out_its_subject(text, languages) else subject_of(_behind_its_time(text, languages))
     if words is None:
         return None
-    telling = [(each, word) for each in words if not (word := _word(each, languages)).is_silent]
+    titles = {title for each in _titled_names(text, languages) for title in each["titles"].lower().split()}
+    titles -= _words(languages).degrees
+    telling = [(each, word) for each in words if each not in titles and not (word := _word(each, languages)).is_silent]
     return [(word.stems, word.is_kin or not _is_ordinary(each, languages)) for each, word in telling]
 
 
@@ -1427,6 +1450,8 @@ def _succession(old: Said, new: Said, context: Mapping[str, float], *, has_begun
         return None
     if _gets_something_else(new[0], before, shared) or _changes_something_else(new[0], shared):
         return None
+    if _are_amounts_of_two(old[0], new[0], shared):
+        return None
     if _share_units_only(new[0], shared) or (_is_long_past(old[0]) and not _takes_back(new[0])):
         return None
     is_of_names = _share_states_only(before, shared)
@@ -1558,6 +1583,9 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
     A number may be a new value of an old one, unless one is in a date: "Zoe marries on 6 May", "I paid Zoe 600 euros".
     """
     shared = _without_the_alike(before, shared, new[0])
+    beside = {stem for word in before.words if _is_companion(old[0], word) for stem in word.stems}
+    if not before.is_own and says_change(new[0]) and not any(beside.isdisjoint(word.stems) for word in shared):
+        return False  # "Guitar with Mr Trane is on Tuesdays", "Mr Trane moved me to Thursday"
     have_numbers = bool(before.numbers and after.numbers)
     if have_numbers and (_is_dated(old[0]) == _is_dated(new[0]) or says_change(new[0])):
         return False
@@ -1577,6 +1605,8 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
 
     named = entities_named([with_name_capitals(text[:MAX_CHARS]) for text in (old[0], new[0])])
     people = {stem for each in named if each.type == "person" for stem in index_terms(each.name)}
+    titled = _titled_names(new[0][:MAX_CHARS], languages_of(new[0][:MAX_CHARS]))
+    people |= {stem for each in titled for stem in index_terms(each["name"])}
     return all(
         word.is_kin or not people.isdisjoint(word.stems) or (have_numbers and _is_capital(new[0], word))
         for word in shared
@@ -1707,6 +1737,31 @@ def _share_units_only(new: str, shared: Sequence[TopicWord]) -> bool:
     """
     telling, units = [word for word in shared if word.worth > _COMMON], _units(languages_of(new[:MAX_CHARS]))
     return bool(telling) and all(not units.isdisjoint(word.stems) for word in telling) and not says_change(new)
+
+
+def _are_amounts_of_two(old: str, new: str, shared: Sequence[TopicWord]) -> bool:
+    """Return whether two statements share only the unit in which each gives the amount of another thing: "75 mg of
+    thyroxine", "400 mg ibuprofen instead of 200".
+    """
+    telling = [word for word in shared if word.worth > _COMMON]
+    units = frozenset(stem for word in telling for stem in word.stems)
+    is_unit = bool(telling) and all(new[: word.start].rstrip()[-1:].isdigit() for word in telling)
+    return is_unit and all(_names_what_is_measured(text[:MAX_CHARS], units) for text in (old, new))
+
+
+def _names_what_is_measured(text: str, units: Set[str]) -> bool:
+    """Return whether a text has a word of content before an amount in one of some units, or behind it."""
+    text = without_elisions(text, languages_of(text))
+    known, said = _words(languages_of(text)), {word.start: word for word in topics(text).words}
+    words = [found for found in _WORD.finditer(text) if found.group().lower() not in known.of]
+    for before, number, unit, behind in zip([None, *words], words, words[1:], [*words[2:], None], strict=False):
+        is_amount = (
+            _has_digit(number.group()) and unit.start() in said and not units.isdisjoint(said[unit.start()].stems)
+        )
+        beside = [said[each.start()] for each in (before, behind) if each and each.start() in said]
+        if is_amount and any(word.worth >= 1 and not _has_digit(word.stems[0]) for word in beside):
+            return True
+    return False
 
 
 @cached()

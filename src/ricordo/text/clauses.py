@@ -22,6 +22,7 @@ from ricordo.text.languages import (
     cached,
     fold_letters,
     languages_of,
+    pattern_of,
     words_of,
 )
 from ricordo.text.languages.schema import Language
@@ -40,6 +41,7 @@ class _Words(Lexicon):
     links = words_of(lambda each: (*each.statements.copulas, *each.statements.prepositions))
     things = words_of(lambda each: each.sentences.first_person)
     at_employer = words_of(lambda each: each.slots.at_employer)
+    participle = pattern_of(lambda each: each.statements.participle)
 
 
 _words = cached()(_Words)
@@ -167,7 +169,7 @@ def _places(
     for slot, phrase in phrases:
         for place in range(len(phrase), len(words)):
             if words[place - len(phrase) : place] == phrase and (
-                words[place] in known.copulas
+                (words[place] in known.copulas and not _is_predicate(words[place + 1 :], known))
                 or phrase[-1] in known.links
                 or known.things.isdisjoint(phrase)  # "my doctor raised the dose"
             ):
@@ -175,6 +177,11 @@ def _places(
     for place in range(2, len(words) if len(phrases) > 1 else 0):
         if words[place - 1] in known.at_employer and not jobs.isdisjoint(index_terms(words[place - 2])):
             yield _EMPLOYER, place
+
+
+def _is_predicate(words: Sequence[str], known: _Words) -> bool:
+    """Return whether words behind a copula say what is done with a thing, not which one it is: "insured with AXA"."""
+    return len(words) > 1 and known.participle.match(words[0]) is not None and words[1] in known.prepositions
 
 
 def _places_in_clause(words: tuple[str, ...], languages: LanguageSet) -> Iterator[tuple[str, int]]:

@@ -557,6 +557,8 @@ def _are_two_values(aligned: _Aligned) -> bool:
         return False  # different prepositions express different relations
     if not known.compared.isdisjoint(old | new):
         return False
+    if all(known.participle.match(value.words[0]) and value.is_qualified for value in (aligned.old, aligned.new)):
+        return False  # "insured with", "parked in": each value is a predicate of its own
     if (aligned.old.kind == "number") != (aligned.new.kind == "number") and not aligned.frame.is_typed:
         return False
     return not any(_YEAR.fullmatch(word) for word in new) or _has_digit(aligned.old.words)

@@ -49,6 +49,7 @@ class Names:
     that are words of this one in lower case, `words_elsewhere` those of which this holds unless a relation is stated.
     `possessive` is the ending of a name's possessive form without an apostrophe ("Lauras"). A name behind one of
     `places_before`, or before one of `places_behind`, is part of a place's name: "st george", "karl heine str".
+    `degrees` are the titles that tell what somebody is: two people with "Dr" may be alike, two with "Mrs" are not.
     """
 
     given: Words = ()
@@ -57,6 +58,7 @@ class Names:
     also_words: Words = ()
     not_names: Words = ()
     titles: Words = ()
+    degrees: Words = ()
     possessive: str = ""
     places_before: Words = ()
     places_behind: Words = ()
