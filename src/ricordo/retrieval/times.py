@@ -125,8 +125,12 @@ class TimeQuestion:
     def in_force(self, spells: Sequence[Spell]) -> list[int]:
         """Return the keys of the memories that say what held in the days asked about, best first.
 
-        The longer a state held in these days, the better; of equals, the one that began last.
+        The longer a state held in these days, the better; of equals, the one that began last. Of needs one has several:
+        they keep their order.
         """
+        if self.needs is not None:
+            held = set(self._held(spells))
+            return [each.key for each in spells if each.key in held]
         if not self._is_single:
             return self._held(spells)
         sure = [each for each in spells if each.is_sure]  # "My way to work is long" is about no other job

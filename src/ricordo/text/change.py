@@ -2031,6 +2031,19 @@ def is_quotation(text: str) -> bool:
     return _ONLY_QUOTED.fullmatch(text) is not None
 
 
+def names_another_thing(question: str, old: str, new: str) -> bool:
+    """Return whether a newer statement is about another thing than an older one, whose thing the question names.
+
+    >>> names_another_thing("Who insures my car?", "My car is insured with AXA", "My flat is insured with MAIF")
+    True
+    >>> names_another_thing("Who insures my car?", "My car is insured with AXA", "We are with MAIF now")
+    False
+    """
+    asked, before, after = topics(question).all_stems, topics(old), topics(new)
+    thing, other = (frozenset(stem for stems in _subject_of(said) for stem in stems) for said in (before, after))
+    return not (thing & asked).issubset(after.all_stems) and bool(other) and other.isdisjoint(before.all_stems | asked)
+
+
 def of_another(question: str, facts: Mapping[K, str]) -> set[K]:
     """Return which facts are about somebody else than a question, which is about the speaker ("Where do I live?") or
     about somebody named by role ("When was Dad born?").
