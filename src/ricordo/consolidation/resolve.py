@@ -17,7 +17,7 @@ from ricordo.clock import from_ms, handle_of, new_id, to_ms
 from ricordo.consolidation.evolution import superseded, supersedes
 from ricordo.consolidation.plain_rules import states_liking
 from ricordo.model import Change, Edge, Node, Outdated, Review, ReviewKind, Scope
-from ricordo.storage import Snapshot, owner_names
+from ricordo.storage import Snapshot, names_of_owner_alone, owner_names
 from ricordo.storage.protocol import by_owner, possible_voices
 from ricordo.text.analyzer import index_terms
 from ricordo.text.canonical import (
@@ -45,9 +45,10 @@ from ricordo.text.change import (
 from ricordo.text.clauses import changes_a_clause, words_to_look_for
 from ricordo.text.headed import are_of_two_notes, beside, changes_value, is_of_author, without_headings
 from ricordo.text.lifetimes import expiring, lasting
+from ricordo.text.names import folded_name
 from ricordo.text.occasions import are_of_two_days
-from ricordo.text.relations import ended_relations, stated_own_names
-from ricordo.text.relatives import tells_another_holder
+from ricordo.text.relations import are_alike, ended_relations, plain_subjects, stated_own_names
+from ricordo.text.relatives import stated_relations, tells_another_holder
 from ricordo.text.sentences import is_redacted
 from ricordo.text.statement import Verdict, compare, statement_line
 from ricordo.trust import lower, may_override, trust_of
@@ -167,17 +168,19 @@ class _Arriving:
         self.reviews: list[Review] = []
         self.instead: dict[str, str] = {}
         self.dropped: set[str] = set()
+        self._about: dict[str, tuple[str, ...]] = {}
 
     def note_own_names(self, facts: Sequence[Node]) -> None:
         """Note the names that facts of this change give the owner, whatever the order of the facts."""
         for node in facts:
             is_owners = node.owner and node.is_live and node.speaker is None
             if is_owners and (named := stated_own_names(node.content)):
-                self._own_names[node.owner] = tuple(dict.fromkeys((*self._names(node.owner), *named)))
+                alone = names_of_owner_alone(self._snapshot, node.owner, named)
+                self._own_names[node.owner] = tuple(dict.fromkeys((*self._names(node.owner), *alone)))
 
     def _names(self, owner: str) -> tuple[str, ...]:
         if owner not in self._own_names:
-            self._own_names[owner] = owner_names(self._snapshot, owner)
+            self._own_names[owner] = names_of_owner_alone(self._snapshot, owner)
         return self._own_names[owner]
 
     def _by_owner(self, node: Node) -> Node:
@@ -197,6 +200,7 @@ class _Arriving:
 
     def take(self, node: Node, about: tuple[str, ...], *, may_merge: bool) -> None:
         line = statement_line(without_headings(node).content)
+        self._about[node.id] = about
         found = self.related(node, about, line) if line else []
         if node.id in self._updates and not self._is_update(node, found):
             self.dropped.add(node.id)
@@ -245,7 +249,7 @@ class _Arriving:
 
     def related(self, node: Node, about: tuple[str, ...], line: str) -> list[tuple[Verdict, Node]]:
         """Return the live facts related to a new one, the latest first."""
-        look, node = self._snapshot.nodes.near_statements, _in_full(node)
+        look, told, node = self._snapshot.nodes.near_statements, node, _in_full(node)
         subjects = _subjects(node, about)
         _, sharing, of_slots, *lines = self._snapshot.together(
             partial(self._names, node.owner),
@@ -272,13 +276,50 @@ class _Arriving:
         }
         found |= self._told_here(node, {fact.id: fact for each in subjects for fact in self._beside(each, line)})
         live = [
-            (verdict, old)
+            (self._with_namesakes(verdict, old, told), old)
             for verdict, old in found.values()
             if verdict and is_rival(old, node, now=self._at) and not _are_both_true(verdict, self._by_owner(old), node)
+            if not self._are_namesakes(old, told, about)
+            if not (stated_own_names(old.content) and self._may_mean_several(told))
         ]
         # A new value of a slot changes the latest one; a change in other words the likeliest one.
         ranks = {stored[key].id: -place for place, key in enumerate(changed) if key in stored and key not in verdicts}
         return sorted(live, key=lambda pair: (ranks.get(pair[1].id, 0), self._recency(pair[1])), reverse=True)
+
+    def _are_namesakes(self, old: Node, new: Node, about: tuple[str, ...]) -> bool:
+        """Return whether two facts are about different people of one name, one of them in `about`."""
+        if not about or set(old.about).isdisjoint(new.about):
+            return False
+        before = self._subjects_of(old)
+        return bool(before) and before.isdisjoint(self._merged(about))
+
+    def _subjects_of(self, node: Node) -> set[str]:
+        return self._merged(self._about[node.id] if node.id in self._about else self._snapshot.nodes.subjects(node.key))
+
+    def _merged(self, entities: Iterable[str]) -> set[str]:
+        """Return the ids of entities; instead of a merged one, that of the entity it was merged into."""
+        found = ((each, self._snapshot.entities.by_id(self._scope, each)) for each in entities)
+        return {each if entity is None else entity.id for each, entity in found}
+
+    def _with_namesakes(self, verdict: Verdict, old: Node, new: Node) -> Verdict:
+        """Return a verdict; nothing is replaced if the two facts may be about different people of one name."""
+        if verdict != "replaced":
+            return verdict
+        are_two = _relate_otherwise(old.content, new.content) or any(map(self._may_mean_several, (old, new)))
+        return "conflict" if are_two else verdict
+
+    def _may_mean_several(self, node: Node) -> bool:
+        """Return whether a fact only begins with a name that several people have, the owner included."""
+        if node.speaker is not None or not (names := plain_subjects(node.content)):
+            return False
+        place = Scope.of(node.owner, "" if node.owner else node.chat)
+        if not self._subjects_of(node):
+            found = (self._snapshot.entities.named(place, name) for name in names)
+            if any(each.by == "same" and not each.is_clear for each in found):
+                return True
+        own = owner_names(self._snapshot, node.owner)
+        called = [name for name in own if folded_name(name) in map(folded_name, names)]
+        return len(names_of_owner_alone(self._snapshot, node.owner, called)) < len(called)
 
     def _told_here(self, node: Node, begun: dict[str, Node]) -> dict[str, tuple[Verdict | None, Node]]:
         """Return the verdicts on earlier facts of this change, by id. What is stated together closes nothing by itself.
@@ -420,7 +461,7 @@ def _in_full(node: Node) -> Node:
 
 def in_owners_person(snapshot: Snapshot, *nodes: Node) -> list[Node]:
     """Return the facts of one space; those that call the owner by name as the owner would state them."""
-    names = owner_names(snapshot, nodes[0].owner) if nodes else ()
+    names = names_of_owner_alone(snapshot, nodes[0].owner) if nodes else ()
     return [by_owner(node, names) for node in nodes]
 
 
@@ -496,6 +537,15 @@ def _begins_or_ends_with(name: str, content: str) -> bool:
     words, terms = content.split(), set(index_terms(name))
     sides = (words[:_SUBJECT_WORDS], words[-len(name.split()) :])
     return any(terms <= set(index_terms(" ".join(side))) for side in sides)
+
+
+def _relate_otherwise(old: str, new: str) -> bool:
+    """Return whether two statements call somebody of one name by relations to the speaker that are not alike: "my
+    friend Sarah", "my colleague Sarah".
+    """
+    before, after = (stated_relations(each, own_names=()) for each in (old, new))
+    pairs = [(a, b) for a in before for b in after if folded_name(a.name) == folded_name(b.name)]
+    return bool(pairs) and not any(are_alike(a.predicate, b.predicate) for a, b in pairs)
 
 
 def _form_beside(said: Said, node: Node) -> Canonical:

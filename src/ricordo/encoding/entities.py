@@ -28,7 +28,7 @@ from ricordo.model import (
     Relation,
     Scope,
 )
-from ricordo.storage import Snapshot, entity_meant, owner_names, told_apart
+from ricordo.storage import Snapshot, entity_meant, names_of_owner_alone, told_apart
 from ricordo.storage.values import Named
 from ricordo.text.analyzer import index_terms, name_key
 from ricordo.text.canonical import is_of_one_member, means_owner
@@ -51,6 +51,8 @@ from ricordo.text.relation_forms import may_state_relation
 from ricordo.text.relations import (
     COUPLE,
     LASTING,
+    are_alike,
+    are_of_two,
     ended_relations,
     is_owners_word,
     is_persons_word,
@@ -521,7 +523,9 @@ class EntityResolver:
         heard = []
         for stated in said:
             is_pet = stated.predicate in NOT_PEOPLE
-            entity = self._stated(stated, _PET if is_pet else _type_by_words(stated.name))
+            type = _PET if is_pet else _type_by_words(stated.name)
+            entity = self._namesake(stated, source=source) if type == "person" else None
+            entity = entity or self._stated(stated, type)
             if entity is None or (entity.type == _PET) != is_pet or (source is not None and source.id == entity.id):
                 continue
             self.relate(
@@ -542,6 +546,40 @@ class EntityResolver:
             return stated.predicate
         others = (each for kind in COUPLE if kind != stated.predicate for each in self._own_open(kind))
         return "friend" if any(each.target != entity.id for each in others) else stated.predicate
+
+    def _namesake(self, stated: Stated, *, source: Entity | None) -> Entity | None:
+        """Return the person of a first name whose relation is stated, if others of the name are known by the relation:
+        a new one if a relative and somebody else have it. None if the name alone tells who is meant.
+        """
+        if stated.title or " " in stated.name or (stated.is_told and stated.sentence.startswith(stated.name)):
+            return None  # "Sarah is my boss" is about the Sarah who is known
+        bearers = {each.id: each for each in self._bearers(stated.name)}
+        held = {id: self._relations_with(each, source=source) for id, each in bearers.items()}
+        alike = [id for id in held if any(are_alike(stated.predicate, each) for each in held[id])]
+        fitting = alike or [id for id in held if not any(are_of_two(stated.predicate, each) for each in held[id])]
+        if held and not fitting:
+            return self.guess(stated.name, "person")
+        return bearers[fitting[0]] if len(fitting) == 1 else None
+
+    def _bearers(self, name: str) -> list[Entity]:
+        """Return the people of a name, stored or added by this change."""
+        found = self._named_in_store(name)
+        stored = found.entities if found.by == "same" else [known] if (known := self._known_clearly(name)) else []
+        new = [each for each in self._new.values() if likeness(name, each.name) == "same"]
+        every = (self._put.get(each.id, each) for each in (*(self._of_own_space(stored) or stored), *new))
+        return [each for each in every if each.type == "person"]
+
+    def _known_clearly(self, name: str) -> Entity | None:
+        with contextlib.suppress(InvalidError):
+            return self._known(name)
+        return None
+
+    def _relations_with(self, other: Entity, *, source: Entity | None) -> set[str]:
+        """Return the relations of the owner, or of `source`, to a person, present and past."""
+        stored = self._snapshot.entities.relations(other.key) if other.key else ()
+        whose = None if source is None else source.id
+        own = [each for each in (*stored, *self._relations) if (each.target, each.source) == (other.id, whose)]
+        return {each.predicate for each in own}
 
     def _stated(self, stated: Stated, type: EntityType) -> Entity | None:
         """Return the one whose relation is stated; a new one has the name without the title, unless another has it."""
@@ -598,7 +636,7 @@ class EntityResolver:
     def owner_names(self) -> tuple[str, ...]:
         """The names by which statements may call the owner."""
         if self._owner_names is None:
-            self._owner_names = owner_names(self._snapshot, self._scope.owner)
+            self._owner_names = names_of_owner_alone(self._snapshot, self._scope.owner)
         return self._owner_names
 
     def learn_aliases(self, node: Node) -> None:
@@ -626,7 +664,8 @@ class EntityResolver:
             self.name_all([node.content])
         self.learn_aliases(node)
         if about := [name for name in node.about if not reporter(name)]:
-            return [(name, self.named(name)) for name in about]
+            named = {folded_name(entity.name): entity for entity in heard}
+            return [(name, named.get(folded_name(name)) or self.named(name)) for name in about]
         if heard:
             return [(entity.name, entity) for entity in heard]
         if own is not None:

@@ -92,7 +92,7 @@ from ricordo.storage.candidates import (
     inverse_frequency,
     is_statement,
 )
-from ricordo.storage.protocol import by_owner
+from ricordo.storage.protocol import by_owner, names_of_owner_alone
 from ricordo.storage.values import Filter
 from ricordo.text.analyzer import index_terms, raw_words
 from ricordo.text.canonical import canonical
@@ -224,7 +224,7 @@ def find(
     replaced = _replaced_by_words(snapshot, plan, scope=scope, until=until)
     keys, model = [*(each.key for each in short), *(newest for _, newest in replaced)], next(iter(plan.vectors), 0)
     told = _as_own(snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model), scope.owner)
-    known = _by_owner(told)
+    known = _by_owner(told, snapshot, scope.owner)
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
     weighed, held_before = _with_successors(weighed, known, found, plan, replaced=replaced)
     dated = _days_named(weighed, known, plan, zone)
@@ -355,10 +355,13 @@ def _as_own(known: Shortlist, owner: str) -> Shortlist:
     return replace(known, nodes={**known.nodes, **own}) if own else known
 
 
-def _by_owner(known: Shortlist) -> Shortlist:
-    """Return facts that call the owner by a name that another one of them gives as the owner would state them."""
+def _by_owner(known: Shortlist, snapshot: Snapshot, owner: str) -> Shortlist:
+    """Return facts that call the owner by a name that another one of them gives as the owner would state them, unless
+    somebody else has the name, too.
+    """
     identity = (node for node in known.nodes.values() if node.category == "identity" and node.speaker is None)
-    names = tuple(dict.fromkeys(name for node in identity for name in stated_own_names(node.content)))
+    named = tuple(dict.fromkeys(name for node in identity for name in stated_own_names(node.content)))
+    names = names_of_owner_alone(snapshot, owner, named) if named else ()
     facts = {key: by_owner(node, names) for key, node in known.nodes.items() if names and node.type != "episodic"}
     return replace(known, nodes={**known.nodes, **facts}) if facts else known
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from ricordo.errors import InvalidError, NotFoundError
-from ricordo.model import BackupFile, Change, Conversation, Entity, Node, Reason, Report, Scope
+from ricordo.model import GUESSED_TYPE, BackupFile, Change, Conversation, Entity, Node, Reason, Report, Scope
 from ricordo.ports import Progress
 from ricordo.storage.groups import (
     EmbeddingModels,
@@ -381,6 +381,24 @@ def owner_names(snapshot: Snapshot, owner: str) -> tuple[str, ...]:
     found = snapshot.nodes.facts_with(owner, "", [(stem,) for stem in own_name_stems()], most=_MOST_NAMING)
     named = (name for _, (said, speaker) in sorted(found.items()) if speaker is None for name in stated_own_names(said))
     return tuple(dict.fromkeys(named))
+
+
+def names_of_owner_alone(snapshot: Snapshot, owner: str, names: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return the owner's names that nobody else has who is known: a statement with another one need not be about the
+    owner.
+
+    Args:
+        names: the names of the owner, if they are known already.
+    """
+    names = owner_names(snapshot, owner) if names is None else names
+    return tuple(name for name in names if not (owner and _is_anothers(snapshot, owner, name)))
+
+
+def _is_anothers(snapshot: Snapshot, owner: str, name: str) -> bool:
+    """Return whether somebody who is related to the owner, or was added on purpose, has a name."""
+    named = snapshot.entities.named(Scope.of(owner, ""), name)
+    others = named.entities if named.by == "same" else ()
+    return any(each.type == "person" and (each.relation or not each.attributes.get(GUESSED_TYPE)) for each in others)
 
 
 def by_owner(node: Node, names: Sequence[str]) -> Node:

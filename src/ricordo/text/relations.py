@@ -133,6 +133,37 @@ LASTING = frozenset(
 _MARRIED = ("wife", "husband", "spouse")
 COUPLE = (*_MARRIED, "partner", "girlfriend", "boyfriend", "fiancée", "fiancé")
 
+_OF_A_COUPLE = frozenset((*COUPLE, "ex-wife", "ex-husband"))
+_IN_GENERAL = {
+    "parent": ("mother", "father"),
+    "child": ("son", "daughter"),
+    "sibling": ("sister", "brother"),
+    "grandparent": ("grandmother", "grandfather"),
+    "grandchild": ("grandson", "granddaughter"),
+}
+_BY_MARRIAGE = re.compile("step|.+-in-law$")
+
+
+def are_alike(one: str, other: str) -> bool:
+    """Return whether two relations are the same, one may become the other, or one is a more general word for it.
+
+    >>> are_alike("girlfriend", "wife"), are_alike("child", "stepson"), are_alike("son", "boss")
+    (True, True, False)
+    """
+    one, other = one.removeprefix("step"), other.removeprefix("step")
+    is_general = other in _IN_GENERAL.get(one, ()) or one in _IN_GENERAL.get(other, ())
+    return one == other or is_general or {one, other} <= _OF_A_COUPLE
+
+
+def are_of_two(one: str, other: str) -> bool:
+    """Return whether two relations are hardly those of one person, because one of them is a relative.
+
+    >>> are_of_two("sister", "colleague"), are_of_two("friend", "colleague"), are_of_two("friend", "wife")
+    (True, False, False)
+    """
+    is_family = any(each in LASTING or _BY_MARRIAGE.match(each) for each in (one, other))
+    return is_family and not are_alike(one, other)
+
 
 def ended_relations(text: str) -> list[Ended]:
     """Return the relations that the text says have ended.
