@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from math import exp
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
@@ -1590,7 +1591,7 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
     if have_numbers and (_is_dated(old[0]) == _is_dated(new[0]) or says_change(new[0])):
         return False
     first = before.subject or {word.stems for word in before.words[:_HEAD]}
-    begins = {stem for stems in first for stem in stems}
+    begins = {stem for stems in (*first, *_named_behind(old[0], before)) for stem in stems}
     if before.is_of_self or any(begins.isdisjoint(word.stems) for word in shared):
         is_end = not _OF_AN_END.isdisjoint(cues(new[0][:MAX_CHARS], languages_of(new[0])))
         met = [word for word in before.words if _is_companion(old[0], word) and word.stems not in _subject_of(after)]
@@ -1611,6 +1612,12 @@ def _only_names_a_person(old: Said, new: Said, before: Topics, after: Topics, sh
         word.is_kin or not people.isdisjoint(word.stems) or (have_numbers and _is_capital(new[0], word))
         for word in shared
     )
+
+
+def _named_behind(text: str, said: Topics) -> list[tuple[str, ...]]:
+    """Return the stems of the name behind a relation that a statement begins with: "My neighbour Marta"."""
+    pairs = (pair for pair in pairwise(said.words[:_HEAD]) if pair[0].is_kin and _is_capital(text, pair[1]))
+    return [name.stems for kin, name in pairs if text[kin.start : name.start].rstrip().isalpha()]
 
 
 def _without_the_alike(before: Topics, shared: Sequence[TopicWord], new: str) -> Sequence[TopicWord]:
