@@ -103,3 +103,24 @@ async def test_without_a_namesake_the_name_means_the_user(memory: Memory) -> Non
     await memory.remember("I live in Bristol.")
     await memory.remember("Daniel lives in Leeds now.")
     assert "I live in Bristol." not in {each.content for each in await memory.list()}
+
+
+INTRODUCED = [
+    ("The user's apprentice is called Kenji, he is from Osaka.", "my apprentice"),
+    ("Der Lehrling des Nutzers heißt Kenji, er kommt aus Osaka.", "mein Lehrling"),
+    ("L'apprenti de l'utilisatrice s'appelle Kenji, il vient d'Osaka.", "mon apprenti"),
+    ("El becario del usuario se llama Kenji.", "mi becario"),
+    ("L'apprendista dell'utente si chiama Kenji.", "il mio apprendista"),
+    ("O estagiário do usuário se chama Kenji.", "meu estagiário"),
+]
+
+
+@pytest.mark.parametrize(("said", "relation"), INTRODUCED)
+async def test_somebody_who_learns_from_the_user_is_known_by_it(memory: Memory, said: str, relation: str) -> None:
+    await memory.remember(said)
+    assert (await memory.entity(relation)).name == "Kenji"
+
+
+async def test_a_godmother_is_known_by_it(memory: Memory) -> None:
+    await memory.remember("La marraine de l'utilisateur s'appelle Odile.")
+    assert (await memory.entity("ma marraine")).name == "Odile"
