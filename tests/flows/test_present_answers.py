@@ -83,3 +83,37 @@ async def test_what_was_decided_is_left_alone():
         assert (await memory.search("How much is Netflix?")).hits[0].content == new
         await memory.confirm(known.id)
         assert (await memory.search("How much is Netflix?")).hits[0].content == old
+
+
+@pytest.mark.parametrize("embedder", [None, "default"])
+@pytest.mark.parametrize(
+    ("asked", "other", "question"),
+    [
+        ("My car is insured with AXA.", "My flat is insured with MAIF.", "Who insures my car?"),
+        ("Ma voiture est assurée chez AXA.", "Mon appartement est assuré à la MAIF.", "Qui assure ma voiture ?"),
+        ("My landlord is Herr Gutmann.", "Met Herr Vogelbacher, he wants plates.", "Who is my landlord?"),
+        ("I was born in Hull", "We stopped in Hull for lunch", "Where was I born?"),
+        ("Mein Büro ist in Berlin", "Ich bin den Berliner Marathon gelaufen", "Wo ist mein Büro?"),
+        (
+            "Choir is now on Thursdays, no longer on Tuesdays",
+            "I now live in Leeds, no longer in York",
+            "When is choir?",
+        ),
+        (
+            "Yoga ist jetzt montags, nicht mehr freitags",
+            "Ich arbeite jetzt in Leeds, nicht mehr in York",
+            "Wann ist Yoga?",
+        ),
+        ("I'm allergic to nuts", "I don't eat pork", "What am I allergic to?"),
+        ("Soy alérgica a las nueces", "No como cerdo", "¿A qué soy alérgica?"),
+        ("У меня аллергия на орехи", "Я не ем свинину", "На что у меня аллергия?"),
+    ],
+)
+async def test_the_newest_of_two_facts_is_not_first_for_that(
+    embedder: str | None, asked: str, other: str, question: str
+) -> None:
+    async with Memory.open(":memory:", embedder=embedder) as memory:
+        await memory.remember(asked, at=START)
+        await memory.remember(other, at=START + timedelta(weeks=9))
+        await memory.settle()
+        assert (await memory.search(question))[0].content == asked
