@@ -58,7 +58,7 @@ _FRAMES: Mapping[Reason, tuple[str, ...]] = {
     ),
     "standing order": (
         r"\b<FROM_NOW>\b[^.!?\n]{0,20}?\b<RECOMMEND>\b",
-        r"(?:^|[.!?;:,\n] ?|\b\w{1,3} )\b<RECOMMEND> (?:\w+ )?<ALWAYS>\b",
+        r"(?:^|[.!?;:,\n(\"“«„>–—-] ?|\b<LINK> )<RECOMMEND> (?:\w+ )?<ALWAYS>\b",
         r"\b(?:<ACT>|<DO>)\b[^.!?\n]{0,80}?\b<CONCEAL>",
         r"\b<QUIETLY> (?:\w+ ){0,2}?<DO>\b|\b<DO> (?:\w+ ){0,3}?<QUIETLY>\b",
         r"\b<YOU_MUST>\b[^.!?\n]{0,60}?<THE_USER>\b",
@@ -79,6 +79,10 @@ _FRAMES: Mapping[Reason, tuple[str, ...]] = {
 """Orders in every language. A name in angle brackets stands for the language's words in `suspicion.frames`."""
 
 _NAME = re.compile(r"<([A-Z][A-Z_]*)>")
+_LINK = "LINK"
+"""The name of the words that may stand before an imperative ("and", "then"). A verb after any other word may have that
+word as its subject. A frame only offers them, so a text may match without one.
+"""
 _EITHER = re.compile(r"\(\?:<[A-Z_]+>\|<[A-Z_]+>\)")
 
 _MARKER = re.compile(r"[^\W\d_]+|[<\[#]")
@@ -212,7 +216,8 @@ def _tables(language: Language, reason: Reason) -> Iterator[_Table]:
         yield _Table(markers=markers, forms=tuple(forms))
     for frame in _FRAMES.get(reason, ()):
         if form := _filled(frame, suspicion.frames):
-            needed = [*_EITHER.findall(frame), *dict.fromkeys(_NAME.findall(_EITHER.sub("", frame)))]
+            names = dict.fromkeys(_NAME.findall(_EITHER.sub("", frame)))
+            needed = [*_EITHER.findall(frame), *(each for each in names if each != _LINK)]
             hints = tuple(
                 frozenset(_hint(language.code, name) for name in re.findall("[A-Z_]+", each)) for each in needed
             )
