@@ -117,8 +117,7 @@ async def _ordinary(memory: Any, name: str) -> None:
     ],
 )
 async def test_a_habit_of_somebody_is_no_standing_order(memory: Any, habit: str) -> None:
-    await memory.remember(habit, origin="tool_result")
-    assert await memory.review(kind="quarantine") == []
+    assert (await memory.remember(habit, origin="agent")).is_live
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ async def test_a_habit_of_somebody_is_no_standing_order(memory: Any, habit: str)
     ],
 )
 async def test_an_imperative_is_a_standing_order(memory: Any, order: str) -> None:
-    await memory.remember(order, origin="tool_result")
+    await memory.remember(order, origin="agent")
     assert [each.reasons for each in await memory.review(kind="quarantine")] == [("standing order",)]
 
 
