@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ricordo import Message
+from ricordo import Memory, Message, Settings
 
 PLACES = ("Crete", "Bornholm", "Madeira", "Corsica", "Gotland", "Elba", "Skye", "Usedom", "Malta", "Rügen")
 
@@ -173,3 +173,49 @@ async def test_what_others_say_of_themselves_is_not_who_the_owner_is(memory: Any
     assert "pregnant" not in who
     assert [fact.content for fact in (await memory.entity("me")).facts] == ["I live in Leipzig"]
     assert "I'm pregnant (said by Anna)" in await memory.context("Who is pregnant?")
+
+
+SMALL_TALK = (
+    "Ahahah", "Ligo-te depois", "Que sono", "Estou no metro", "Perdi os auscultadores", "Está trânsito na ponte",
+    "Boa noite, até amanhã", "Tenho saudades", "Que calor", "Compra detergente", "Dormi sete horas", "Trazes pão?",
+)  # fmt: skip
+
+
+async def chats_with_tiago(memory: Any) -> None:
+    """Add three hundred empty messages of Tiago, and what others said of work, birthdays and concrete."""
+    said = [
+        Message(text=text, at=f"20{15 + each // 2}-03-{1 + place}", speaker="Tiago Moreira", session=f"t{each}")
+        for each in range(20)
+        for place, text in enumerate(SMALL_TALK)
+    ]
+    told = (
+        "I work at a design studio",
+        "Happy birthday to all of you",
+        "Tell me a joke about concrete",
+        "Call the plumber",
+    )
+    said += [Message(text=text, at="2023-05-02", role="user", session=f"own{place}") for place, text in enumerate(told)]
+    said.append(
+        Message(
+            text="My washing machine leaks on the kitchen floor", at="2024-02-01", speaker="Tiago Moreira", session="x"
+        )
+    )
+    await memory.add_many(said)
+    await memory.settle(600)
+
+
+async def test_the_name_of_a_speaker_alone_brings_nothing_that_person_said() -> None:
+    async with Memory.open(":memory:", embedder="default", settings=Settings(durability="process")) as memory:
+        await chats_with_tiago(memory)
+        prompts = (
+            "Where does Tiago work?",
+            "What should I give Tiago for his birthday?",
+            "I should call Tiago about the concrete",
+            "What is Tiago's blood type?",
+        )
+        for prompt in prompts:
+            found = await memory.search(prompt, judge=True)
+            assert not [hit.content for hit in found if hit.is_relevant and hit.speaker], prompt
+            assert "Tiago" not in (await memory.context(prompt) or ""), prompt
+        (best, *_) = await memory.search("What is wrong with Tiago's washing machine?", only_relevant=True)
+        assert best.content == "My washing machine leaks on the kitchen floor"

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.retrieval.answerability import EVERYTHING, answer_odds, asked_for, asked_of, features
-from ricordo.retrieval.query import Plan, Query, asks_for_tasks
+from ricordo.retrieval.query import Plan, Query, asks_for_tasks, needs_of
 from ricordo.retrieval.ranking import Ranked
-from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context, says_little
+from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context, says_little, terms_of
 from ricordo.storage.values import Floor
 from ricordo.text.analyzer import (
     begins_with_oneself,
@@ -64,6 +64,8 @@ class Tuning:
         within: bounds of each measure in units.
         near, near_weight: a cosine more than `near` units above chance gets a bonus, for synonyms.
         anchor: reduction of the floor for a hit that is about or by a person in the question, or has a tag in it.
+        spoken_least: the minimum of the sum without `known` for the best turn of a speaker whom the question names; if
+            none reaches it, nothing but the name connects that person's turns with the question.
         slack: if one hit clears the floor, hits at most this far below it may stay.
         behind: hits this far below the best are dropped, unless they match a word that no better hit matches.
         met, unmet, worth: for such a word, its minimum match, the maximum match of better hits, and its minimum share.
@@ -85,6 +87,7 @@ class Tuning:
     near: float
     near_weight: float
     anchor: float
+    spoken_least: float
     slack: float
     behind: float
     met: float
@@ -121,6 +124,8 @@ class Evidence:
         met: float32[words, size], how well each candidate itself matches each word of the question.
         worth: float32[words], the share of each word in the question.
         anchored: bool[size], whether the memory is about, or by, a person that the question names.
+        of_named_speaker: bool[size], whether a candidate is a turn of a person whom the question names beside a topic.
+        persons: the terms by which the question names people and things.
         names_others: bool[size], whether the question names an entity that the candidate does not mention.
         said: float32[1 + parts, size], how well each candidate itself matches the question, 0 to 1, and each part of a
             question with several parts.
@@ -139,6 +144,7 @@ class Evidence:
     met: Floats
     worth: Floats
     anchored: NDArray[np.bool_]
+    of_named_speaker: NDArray[np.bool_]
     names_others: NDArray[np.bool_]
     said: Floats
     beside: Floats
@@ -146,6 +152,7 @@ class Evidence:
     worded: NDArray[np.bool_]
     in_period: NDArray[np.bool_]
     says_little: Floats
+    persons: frozenset[str] = frozenset()
     is_named: bool = False
     asks_all: bool = False
     names_stranger: bool = False
@@ -197,6 +204,8 @@ def evidence_of(pool: Pool, plan: Plan) -> Evidence:
         met=pool.strengths[:, :size],
         worth=pool.worth,
         anchored=_anchored(pool),
+        of_named_speaker=(pool.spoke[:size] > 0) & (pool.turns.sessions[:size] >= 0) & bool(asked.words),
+        persons=names | terms_of(pool.persons),
         names_others=np.logical_or.reduce([np.full(size, is_named), *unmet]),
         said=asked.said(plan.query.text),
         beside=asked.said_beside(plan.query.text, names),
@@ -271,6 +280,33 @@ def relevance_of(evidence: Evidence, floor: Floor) -> tuple[NDArray[np.float64],
     return whole - above, even - above
 
 
+def _units(values: Floats, floor: Floor) -> NDArray[np.float64]:
+    """Return the measures in units of chance, float64[n, measures]."""
+    units = np.clip((values.T - np.array(floor.middle)) / np.array(floor.spread), *TUNING.within)
+    if not floor.model:
+        units[:, 1] = 0.0
+    return np.asarray(units, np.float64)
+
+
+def _weights(floor: Floor) -> NDArray[np.float64]:
+    return TUNING.weights if floor.model else TUNING.words_weights
+
+
+_OF_STORE = MEASURES.index("known")
+"""The measure of the question and the store, which is the same for all candidates."""
+
+
+def _only_spoken(evidence: Evidence, floor: Floor, places: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which hits are turns of a person whom the question names, if none of that person's turns, nor those around
+    them, matches enough of the rest of the question, bool[n].
+    """
+    weights = _weights(floor).copy()
+    weights[_OF_STORE] = 0.0
+    spoke = evidence.of_named_speaker[places]
+    matches = _units(evidence.values[:, places], floor) @ weights
+    return spoke & bool(matches.max(initial=-np.inf, where=spoke) < TUNING.spoken_least)
+
+
 def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the weighted sums of measures in units of chance, with and without the bonus for a near meaning.
 
@@ -280,10 +316,8 @@ def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np
     Returns:
         float64[n] twice.
     """
-    units = np.clip((values.T - np.array(floor.middle)) / np.array(floor.spread), *TUNING.within)
-    if not floor.model:
-        units[:, 1] = 0.0
-    even = units @ (TUNING.weights if floor.model else TUNING.words_weights)
+    units = _units(values, floor)
+    even = units @ _weights(floor)
     return even + TUNING.near_weight * np.maximum(0.0, units[:, 1] - TUNING.near), even
 
 
@@ -317,12 +351,14 @@ def judge(
     )
     apart = {each.key: "it says nothing by itself" for each in compress(best, nods)}
     apart |= {each.key: "it is about someone other than the question names" for each in compress(best, others)}
+    by_name = "it has nothing of the question but the name of its speaker"
+    apart |= {each.key: by_name for each in compress(best, weighed.is_only_spoken)}
     reasons = dict(apart)
     low, behind = under_floor(weighed), behind_best(weighed)
     clears = weighed.relevance >= 0
     if query.with_leading and not evidence.names_stranger:  # a missing memory costs a context more than an extra line
         clears |= (weighed.as_turns >= 0) & ~low
-    if not clears[~(others | nods)].any():
+    if not clears[~(others | nods | weighed.is_only_spoken)].any():
         nothing = "nothing in the memory stands out from chance for this question"
         return Judged(kept=(), relevance=relevance, reasons={each.key: nothing for each in best} | reasons)
     kept: list[Ranked] = []
@@ -376,6 +412,7 @@ class Weighed:
         as_turns: float64[n], the relevance of all hits judged as turns, with the bonus of anchors.
         even: float64[n], the same without the bonuses of anchors and of a near meaning.
         is_of_others: bool[n], about someone other than the question names.
+        is_only_spoken: bool[n], a turn that has nothing of the question but the name of its speaker.
         is_fact: bool[n], judged by its statement.
         is_told: bool[n], in the period or an open task, if the question asks for that: relevant whatever it says.
         asks_several: the question has several parts.
@@ -386,6 +423,7 @@ class Weighed:
     as_turns: NDArray[np.float64]
     even: NDArray[np.float64]
     is_of_others: NDArray[np.bool_]
+    is_only_spoken: NDArray[np.bool_]
     is_fact: NDArray[np.bool_]
     is_told: NDArray[np.bool_]
     asks_several: bool
@@ -429,6 +467,10 @@ def weigh_up(
             odds = np.maximum(odds, answer_odds(of_topics, is_named=False, asks_all=False))
         odds = odds - TUNING.fact_above - TUNING.fact_of_stranger * evidence.names_stranger
         relevance = np.where(is_fact, odds, as_turns)
+    needs = needs_of(question)
+    said = [nodes[each.key].content for each in best]
+    is_needed = np.array([needs is not None and needs.are_in(text) for text in said], np.bool_)
+    names_them = np.array([not evidence.persons.isdisjoint(index_terms(text)) for text in said], np.bool_)
     of_tasks = asks_for_tasks(question)
     is_asked = np.array([of_tasks and is_open_task(nodes[each.key]) for each in best], np.bool_)
     is_told = evidence.in_period[places] | is_asked
@@ -438,6 +480,7 @@ def weigh_up(
         as_turns=np.maximum(as_turns, told),
         even=even,
         is_of_others=np.array(of_somebody, np.bool_) & others & ~is_asked,
+        is_only_spoken=_only_spoken(evidence, floor, places) & ~(names_them | labelled | is_needed | is_told),
         is_fact=is_fact,
         is_told=is_told,
         asks_several=bool(found) and len(evidence.said) > 1,
