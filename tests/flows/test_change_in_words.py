@@ -859,12 +859,12 @@ async def test_going_back_to_an_earlier_version_outdates_the_later_one(memory: A
 @pytest.mark.parametrize("change", ["reinforce", "confirm"])
 async def test_an_older_fact_that_was_confirmed_since_does_not_rank_below_a_likely_change(change: str) -> None:
     async with Memory.open(":memory:", embedder="default") as memory:
-        tea = await memory.remember("Green tea is good in the morning")
-        await memory.remember("Black coffee is good in the morning")
+        tea = await memory.remember("I drink green tea in the morning")
+        await memory.remember("I drink black coffee in the morning")
         await memory.settle()
-        assert (await memory.search("Is green tea good in the morning?")).ids[0] != tea.id
+        assert (await memory.search("What do I drink in the morning, green tea?")).ids[0] != tea.id
         await getattr(memory, change)(tea.id)
-        assert (await memory.search("Is green tea good in the morning?")).ids[0] == tea.id
+        assert (await memory.search("What do I drink in the morning, green tea?")).ids[0] == tea.id
 
 
 @pytest.mark.parametrize(

@@ -1109,7 +1109,8 @@ def _of_the_value_told(facts: Mapping[K, Said], new: str) -> Mapping[K, Said]:
     of_thing = {key: thing for key, thing in things.items() if _says(after, thing)}
     given = {key for key in of_thing if not kinds.isdisjoint(_kinds_of_value(facts[key][0]))}
     meant = {of_thing[key] for key in given}
-    return {key: said for key, said in facts.items() if key in given or of_thing.get(key) not in meant}
+    beside = {key for key, said in read.items() if any(_says(said, thing) for thing in meant)} - given
+    return {key: said for key, said in facts.items() if key not in beside}
 
 
 @cached(maxsize=4_096)
