@@ -27,6 +27,7 @@ from ricordo.text.change import (
     AskedStates,
     Topics,
     cues,
+    is_quotation,
     job_stems,
     names_job,
     state_terms,
@@ -163,7 +164,7 @@ class TimeQuestion:
     def _states(self, node: Node) -> bool:
         """Return whether a memory is a statement about the state, of the person in the question."""
         text = node.content
-        if node.role == "assistant" or trust_of(node.origin, node.role) in ("tool", "web"):
+        if node.role == "assistant" or trust_of(node.origin, node.role) in ("tool", "web") or is_quotation(text):
             return False
         if text.rstrip().endswith("?") or not (self._is_answered_by(text) or self._tells_job(node)):
             return False
