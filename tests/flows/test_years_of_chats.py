@@ -176,9 +176,19 @@ async def test_what_others_say_of_themselves_is_not_who_the_owner_is(memory: Any
 
 
 SMALL_TALK = (
-    "Ahahah", "Ligo-te depois", "Que sono", "Estou no metro", "Perdi os auscultadores", "Está trânsito na ponte",
-    "Boa noite, até amanhã", "Tenho saudades", "Que calor", "Compra detergente", "Dormi sete horas", "Trazes pão?",
-)  # fmt: skip
+    "Ahahah",
+    "Ligo-te depois",
+    "Que sono",
+    "Estou no metro",
+    "Perdi os auscultadores",
+    "Está trânsito na ponte",
+    "Boa noite, até amanhã",
+    "Tenho saudades",
+    "Que calor",
+    "Compra detergente",
+    "Dormi sete horas",
+    "Trazes pão?",
+)
 
 
 async def chats_with_tiago(memory: Any) -> None:

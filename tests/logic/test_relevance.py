@@ -24,6 +24,7 @@ def evidence(values: np.ndarray) -> Evidence:
         met=np.zeros((0, size), np.float32),
         worth=np.zeros(0, np.float32),
         anchored=np.zeros(size, np.bool_),
+        of_named_speaker=np.zeros(size, np.bool_),
         names_others=np.zeros(size, np.bool_),
         said=np.zeros((1, size), np.float32),
         beside=np.zeros((0, size), np.float32),

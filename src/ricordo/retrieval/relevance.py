@@ -64,8 +64,8 @@ class Tuning:
         within: bounds of each measure in units.
         near, near_weight: a cosine more than `near` units above chance gets a bonus, for synonyms.
         anchor: reduction of the floor for a hit that is about or by a person in the question, or has a tag in it.
-        spoken_least: the minimum of the sum without `known` for the best turn of a speaker whom the question names; if
-            none reaches it, nothing but the name connects that person's turns with the question.
+        spoken_least: the minimum of the sum without `known` for the best turn of a speaker that the question names; if
+            no turn of that person reaches it, only the name connects them with the question.
         slack: if one hit clears the floor, hits at most this far below it may stay.
         behind: hits this far below the best are dropped, unless they match a word that no better hit matches.
         met, unmet, worth: for such a word, its minimum match, the maximum match of better hits, and its minimum share.
@@ -124,7 +124,7 @@ class Evidence:
         met: float32[words, size], how well each candidate itself matches each word of the question.
         worth: float32[words], the share of each word in the question.
         anchored: bool[size], whether the memory is about, or by, a person that the question names.
-        of_named_speaker: bool[size], whether a candidate is a turn of a person whom the question names beside a topic.
+        of_named_speaker: bool[size], whether a candidate is a turn of a person in a question that has a topic, too.
         persons: the terms by which the question names people and things.
         names_others: bool[size], whether the question names an entity that the candidate does not mention.
         said: float32[1 + parts, size], how well each candidate itself matches the question, 0 to 1, and each part of a
@@ -297,8 +297,8 @@ _OF_STORE = MEASURES.index("known")
 
 
 def _only_spoken(evidence: Evidence, floor: Floor, places: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Return which hits are turns of a person whom the question names, if none of that person's turns, nor those around
-    them, matches enough of the rest of the question, bool[n].
+    """Return which hits are turns of a speaker in the question, if no turn of that speaker matches enough of the
+    rest of the question, by itself or with the turns around it, bool[n].
     """
     weights = _weights(floor).copy()
     weights[_OF_STORE] = 0.0

@@ -1107,8 +1107,8 @@ def _of_the_value_told(facts: Mapping[K, Said], new: str) -> Mapping[K, Said]:
     after, read = topics(new), {key: topics(text) for key, (text, _) in facts.items()}
     things = {key: said.subject or frozenset(word.stems for word in said.words[:1]) for key, said in read.items()}
     of_thing = {key: thing for key, thing in things.items() if _says(after, thing)}
-    given = {key for key in of_thing if not kinds.isdisjoint(_kinds_of_value(facts[key][0]))}
-    meant = {of_thing[key] for key in given}
+    given = {key for key, (text, _) in facts.items() if not kinds.isdisjoint(_kinds_of_value(text))}
+    meant = {thing for key, thing in of_thing.items() if key in given}
     beside = {key for key, said in read.items() if any(_says(said, thing) for thing in meant)} - given
     return {key: said for key, said in facts.items() if key not in beside}
 
