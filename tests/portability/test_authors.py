@@ -118,3 +118,42 @@ async def test_a_box_of_obsidian_is_the_users_own(tmp_path: Path) -> None:
         await imported(memory, tmp_path / "vault", {"2025-03-05.md": "> [!note] Trip\n> I am allergic to nuts.\n"})
         [stored] = (await memory.list(limit=20)).nodes
     assert "“" not in stored.content
+
+
+async def test_marks_of_obsidian_stay_out_of_facts_and_passages(tmp_path: Path) -> None:
+    note = (
+        "# Kiln\n\n- Fires at ==1,220 degrees== with cone 6 ^heat\n- x ^2 and a==b or c==d\n\n"
+        "> [!warning]- Wiring\n> The thermocouple is loose\n> - [ ] order a new one\n\n> [!tip]\n> Wear gloves\n\n"
+        "> [!quote] Leach\n> I throw left-handed\n\n1. Wedge the clay[^1]\n\n[^1]: for ten minutes\n\n"
+        "```\n==raw==[^1]\n```\n"
+    )
+    async with opened(tmp_path / "memory.db") as memory:
+        await imported(memory, tmp_path / "vault", {"Kiln.md": note})
+        stored = {each.content.removeprefix("Kiln: ") for each in (await memory.list(limit=20)).nodes}
+    assert stored == {
+        "Fires at 1,220 degrees with cone 6",
+        "x ^2 and a==b or c==d",
+        "Wiring: The thermocouple is loose",
+        "order a new one",
+        "Wear gloves",
+        "“I throw left-handed — Leach”",
+        "Wedge the clay (for ten minutes)",
+        "Kiln:\n```\n==raw==[^1]\n```",
+    }
+    async with opened(tmp_path / "documents.db") as memory:
+        await memory.add_document(tmp_path / "vault" / "Kiln.md")
+        text = "\n".join(each.content for each in (await memory.list(limit=20)).nodes)
+    assert "1,220 degrees with cone 6" in text and "Wiring: The thermocouple" in text
+    assert "clay (for ten minutes)" in text and "[!" not in text
+
+
+@pytest.mark.parametrize("title", ["Me", "Ich", "Я", "Yo", "Moi", "Io", "Eu"])
+async def test_a_note_or_heading_about_oneself_is_about_the_owner(title: str, tmp_path: Path) -> None:
+    notes = {
+        f"{title}.md": "- vegetarian\n",
+        "People.md": f"# People\n\n## Sarah\n- vegan\n\n## {title}\n- left-handed\n",
+    }
+    async with opened(tmp_path / "memory.db") as memory:
+        await imported(memory, tmp_path / "vault", notes)
+        stored = {each.content: each.about for each in (await memory.list(limit=20)).nodes}
+    assert stored == {"vegetarian": (), "vegan": ("Sarah",), "left-handed": ()}

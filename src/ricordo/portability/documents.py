@@ -42,6 +42,7 @@ from ricordo.portability.visible_text import (
     heading_in,
     is_furniture,
     is_private,
+    unmarked,
     unread_fields,
     visible,
     without_code,
@@ -218,7 +219,7 @@ def _markdown(content: bytes, name: str) -> Content:
     text = decoded(content, name=name)
     if is_private(text):
         raise InvalidError(f"{name}: its front matter says `ricordo: false`", hint="remove the line to remember it")
-    lines, path = visible(text.replace("\r\n", "\n")).split("\n"), _Headings()
+    lines, path = unmarked(visible(text.replace("\r\n", "\n"))).split("\n"), _Headings()
     fields, start = front_matter(lines)
     body = without_code("\n".join(lines[start:]))
     stem = Path(name).stem

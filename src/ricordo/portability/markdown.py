@@ -53,6 +53,7 @@ from ricordo.portability.visible_text import (
     is_furniture,
     is_private,
     is_template,
+    unmarked,
     unread_fields,
     visible,
 )
@@ -69,8 +70,6 @@ _RULE = re.compile(r"\s*([-*_])(\s*\1){2,}\s*\Z")
 _BOX = re.compile(r"\[(?P<mark>[ xX/<>-])\](?:\s+|\Z)")
 """The box of a task, with the marks that themes of Obsidian have in common: "/" is begun, "<" and ">" are planned for
 later, and "-" is cancelled."""
-_CALLOUT = re.compile(r"\[![\w-]+\]")
-"""Obsidian marks a box of the author's own text like a quotation."""
 _LEADING = re.compile(r"[\[(]?(?P<date>\d{4}-\d{2}-\d{2})[\])]?\s*(?:[:–—-]\s+|\s)\s*")
 _TRAILING = re.compile(r"(?<!\s)\s+\((?P<date>\d{4}-\d{2}-\d{2})\)\s*\Z")
 _COMMENT = re.compile(r"(?<!\s)\s*<!--\s*ricordo\s+(?P<json>\{.*\})\s*-->\s*\Z", re.DOTALL)
@@ -200,7 +199,7 @@ class _Open:
 
 def _lines(text: str) -> Iterator[tuple[int, str, bool]]:
     """Yield (number, line, whether it is code), without front matter and what is hidden."""
-    lines = visible(text.replace("\r\n", "\n")).split("\n")
+    lines = unmarked(visible(text.replace("\r\n", "\n"))).split("\n")
     start = front_matter(lines)[1]
     fence = ""
     for number, line in enumerate(lines[start:], start=start + 1):
@@ -240,8 +239,7 @@ def _items(item: _Open, under: tuple[str, ...]) -> Iterator[Item]:
         if not is_row and place + len(lines) < len(item.lines) and _is_title(text):
             under = (*under, plain(text).rstrip(" :"))
         else:
-            is_quote = item.is_quote and not _CALLOUT.match(item.lines[0])
-            yield Item(text=text, line=item.line + place, under=under, is_row=is_row, is_quote=is_quote)
+            yield Item(text=text, line=item.line + place, under=under, is_row=is_row, is_quote=item.is_quote)
 
 
 def _joined(item: _Open) -> str:
@@ -503,6 +501,8 @@ class _Reading(Records):
         kind = category_of(key)
         if key in heading_words().people:
             return replace(above, is_people=True, category=kind or above.category)
+        if key in heading_words().self:
+            return replace(above, is_people=False, about=(), note="", category=kind or above.category)
         if kind is not None:
             return replace(above, category=kind)
         is_title = heading.level <= 1 and not above.is_people and above.about == ()

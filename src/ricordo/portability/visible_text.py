@@ -2,7 +2,8 @@
 not at all if the author says so.
 
 Source: CommonMark 0.31, sections 4.5 (fences), 4.7 (link reference definitions, of which some are comments), 6.1 (code
-spans) and 6.6 (raw HTML); help.obsidian.md, "Comments" (`%%`), "Internal links", "Embed files" and "Templates".
+spans) and 6.6 (raw HTML); help.obsidian.md, "Comments" (`%%`), "Internal links" (with ids of blocks), "Embed files",
+"Templates", "Callouts" and "Basic formatting syntax" (highlights, footnotes).
 """
 
 from __future__ import annotations
@@ -48,6 +49,16 @@ _INNER_LINK = re.compile(r"\[\[[^\[\]\n]*\]\]|\[[^\[\]\n]*\]\((?![a-z][a-z0-9+.-
 _DATE_LINK = re.compile(r"\[\[[^\[\]|\n]*\d{4}-\d{2}-\d{2}(?:[|#^][^\[\]\n]*)?\]\]")
 _PLACEHOLDER = re.compile(r"\{\{ *(?:title|date|time)\b[^{}\n]*\}\}|<%[^%\n]*\btp\.", re.IGNORECASE)
 _CODE = re.compile(r"(?ms)^[^\S\n]*(`{3,}|~{3,}).*?(?:^[^\S\n]*\1|\Z)|`[^`\n]+`")
+_HIGHLIGHT = re.compile(r"(?<![\w=\\])==(?=\S)([^=\n]*[^\s=])==(?![\w=])")
+_BLOCK_ID = re.compile(r"(?m)(?:^|(?<=\s))\^(?=[\d-]*[A-Za-z])[\dA-Za-z-]{2,}[ \t]*$")
+_FOOTNOTE = re.compile(r"(?m)^ {0,3}\[\^([^\]\s]+)\]:[ \t]*(.*)$")
+_FOOTNOTE_MARK = re.compile(r"\[\^([^\]\s]+)\]")
+_CALLOUT = re.compile(
+    r"(?m)^(?P<indent>[ \t]*)>[ \t]*\[!(?P<kind>[\w-]+)\][+-]?[ \t]*(?P<title>.*)(?P<rest>(?:\n[ \t]*>.*)*)"
+)
+_QUOTED = re.compile(r"(?m)^[ \t]*>[ \t]?")
+_QUOTATIONS = ("quote", "cite")
+"""The callouts that hold somebody else's words; all others are a box of the author's own text."""
 
 
 def visible(text: str) -> str:
@@ -104,6 +115,38 @@ def is_furniture(line: str) -> bool:
     text = line[bullet.end() :] if bullet else line
     rest = (_DATE_LINK if bullet else _INNER_LINK).sub("", _EMBED.sub("", text))
     return len(rest) < len(text) and not any(map(str.isalnum, rest))
+
+
+def unmarked(text: str) -> str:
+    """Return a Markdown text without the marks of highlights, blocks and callouts, and with each footnote at its place.
+    Code stays as it is, and lines keep their numbers.
+
+    >>> unmarked("Fire it at ==1,220 degrees==[^1] ^kiln\\n\\n[^1]: cone 6")
+    'Fire it at 1,220 degrees (cone 6) \\n\\n'
+    """
+    notes = {found[1]: found[2].strip() for found in _FOOTNOTE.finditer(without_code(text))}
+    parts, at = list[str](), 0
+    for code in [*_CODE.finditer(text), None]:
+        parts.append(_unmarked(text[at : code.start() if code else None], notes))
+        parts.append(code[0] if code else "")
+        at = code.end() if code else at
+    return "".join(parts)
+
+
+def _unmarked(text: str, notes: Mapping[str, str]) -> str:
+    text = _FOOTNOTE_MARK.sub(
+        lambda mark: f" ({note})" if (note := notes.get(mark[1])) else "", _FOOTNOTE.sub("", text)
+    )
+    return _BLOCK_ID.sub("", _HIGHLIGHT.sub(r"\1", _CALLOUT.sub(_boxed, text)))
+
+
+def _boxed(found: re.Match[str]) -> str:
+    """Return a callout as text of the author under its title, or as a quotation with its title as the source."""
+    title, rest = found["title"].strip(), found["rest"]
+    if found["kind"].lower() in _QUOTATIONS:
+        return f"{rest} — {title}" if title and rest else rest
+    inner = re.sub(r"(?m)^#{1,6} +", "", _QUOTED.sub("", rest))
+    return f"{found['indent']}{title.rstrip(':')}:{inner}" if title and inner.strip() else f"{title}{inner}"
 
 
 def without_code(text: str) -> str:
