@@ -472,6 +472,18 @@ la semaine dernière | 2026-06-22
 3 de marzo de 2025 | 2025-03-03
 昨天 | 2026-06-29
 yesterday 10:30 | 2026-06-29T10:30
+yesterday evening | 2026-06-29
+this morning | 2026-06-30
+Monday evening | 2026-06-29
+heute morgen | 2026-06-30
+gestern Abend | 2026-06-29
+hier soir | 2026-06-29
+ayer por la noche | 2026-06-29
+anoche | 2026-06-29
+ieri sera | 2026-06-29
+ontem à noite | 2026-06-29
+вчера вечером | 2026-06-29
+mañana por la mañana | 2026-07-01
 """
 
 

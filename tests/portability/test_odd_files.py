@@ -37,7 +37,8 @@ async def refused(memory: Memory, path: Path, *, format: str | None = None) -> I
         (b"- fine\n\x00\x01\x02", "line 2: the content is not text"),
         (b"plain words and nothing else", "is not recognized"),
         (b"[" * 100_000, "nested too deeply"),
-        (b"", "is not recognized"),
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
     ],
 )
 async def test_an_unknown_format_is_refused(content: bytes, told: str, tmp_path: Path) -> None:
@@ -45,6 +46,12 @@ async def test_an_unknown_format_is_refused(content: bytes, told: str, tmp_path:
     path.write_bytes(content)
     async with opened(tmp_path / "me.db") as memory:
         assert told in str(await refused(memory, path))
+
+
+async def test_an_empty_folder_is_named_as_such(tmp_path: Path) -> None:
+    (tmp_path / "export").mkdir()
+    async with opened(tmp_path / "me.db") as memory:
+        assert "holds no files" in str(await refused(memory, tmp_path / "export"))
 
 
 async def test_a_byte_order_mark_before_utf8_does_no_harm(tmp_path: Path) -> None:

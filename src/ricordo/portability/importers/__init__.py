@@ -114,6 +114,9 @@ def format_of(source: Source, name: str | None) -> Format:
     found = next((each for each in FORMATS if (each.is_of(source) if name is None else each.name == name)), None)
     if found is None and name is None:
         source.check_complete()
+        if not (source.names if source.is_folder or source.is_archive else source.own_text.strip()):
+            kind = "holds no files" if source.is_folder or source.is_archive else "is empty"
+            raise InvalidError(f"{source.path} {kind}", hint="check that the export was complete")
         raise InvalidError(f"the format of {source.path} is not recognized", hint=UNKNOWN_FORMAT)
     if found is None:
         raise InvalidError(f"format: {name!r} is unknown", hint=f"choose one of {', '.join(IMPORTED)}")

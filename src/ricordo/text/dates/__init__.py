@@ -302,6 +302,8 @@ def _read_words_in(languages: LanguageSet, text: str, *, here: datetime) -> Days
         return None
     if (day := _days_ago(text, here.date(), languages)) is not None:
         return day
+    if (day := _part_of_day(text, here.date(), languages)) is not None:
+        return day
     return _named(text, here.date(), languages)
 
 
@@ -329,6 +331,18 @@ def _days_ago(text: str, today: date, languages: LanguageSet) -> Days | None:
             return one_day(shift(today, -1, UNITS[tokens[0].value]))
         case "DUa" | "DZa" | "DGa" | "NUa" | "NZa" | "NGa" | "KUa" | "KZa" | "KGa":
             return one_day(shift(today, -tokens[0].value, UNITS[tokens[1].value]))
+    return None
+
+
+def _part_of_day(text: str, today: date, languages: LanguageSet) -> Days | None:
+    """Return the day of "yesterday evening", "heute morgen" or "this morning"; None for other texts."""
+    tokens = tokenize(text, languages)
+    telling = [token for token in tokens if token.kind not in "jhox"]
+    match "".join(token.kind for token in telling):
+        case "tk":
+            return one_day(today)
+        case "Rk" | "RR" | "Wk":
+            return _named(telling[0].text, today, languages)
     return None
 
 
