@@ -313,6 +313,44 @@ async def test_what_is_coming_is_found_by_its_day(memory: Any, clock: HandClock)
             assert all(word in told for word in found), question
 
 
+WEEKLY = (
+    (
+        "What do I have on Tuesday?",
+        ["I swim on Tuesdays", "Müll wird dienstags abgeholt", "il martedì ho lezione di piano"],
+    ),
+    ("Am I free tomorrow?", ["по вторникам у меня йога", "I swim on Tuesdays"]),
+    ("Was habe ich am Montag?", ["le lundi soir j'ai poterie", "jeden Montag um 19 Uhr Volleyball"]),
+    ("¿Qué tengo el jueves?", ["choir is every second Thursday", "los jueves por la tarde doy clase"]),
+    ("Qu'est-ce que j'ai lundi ?", ["le lundi soir j'ai poterie"]),
+    ("Che cosa ho martedì?", ["il martedì ho lezione di piano"]),
+    ("O que tenho na sexta?", ["às sextas jogo futebol"]),
+    ("Что у меня во вторник?", ["по вторникам у меня йога"]),
+)
+
+
+async def test_what_takes_place_every_week_is_found_by_its_weekday(memory: Any, clock: HandClock) -> None:
+    clock.ms = to_ms(datetime(2026, 11, 30, 9, tzinfo=UTC))  # a Monday
+    habits = dict.fromkeys(text for _, found in WEEKLY for text in found)
+    others = (
+        "I live in Leipzig",
+        "The shop is open daily until 8",
+        "My boss is Karen",
+        "We have two cats",
+        "I used to row on Tuesdays",
+    )
+    for text in (*habits, *others, "Dinner with Priya is on Thursday"):
+        assert (await memory.remember(text)).expires_at is None or "Priya" in text
+    await memory.settle(600)
+    for question, found in WEEKLY:
+        hits = [hit.content for hit in await memory.search(question, judge=True) if hit.is_relevant]
+        assert set(found) <= set(hits[:5]), (question, hits)
+        assert set(hits[:3]).isdisjoint(others), (question, hits)
+    best, *_ = await memory.search("What are we doing on Thursday?")
+    assert best.content == "Dinner with Priya is on Thursday"  # one day before every week
+    best, *_ = await memory.search("Is the shop open on Tuesday?")
+    assert best.content == "The shop is open daily until 8"
+
+
 TWO_DAYS = (
     ("Dentist on 3 May", "Dentist on 17 May"),
     ("Dentist on 3 May at 10:00", "Dentist on 17 May at 11:30"),

@@ -33,7 +33,7 @@ from ricordo.text.analyzer import (
 from ricordo.text.canonical import means_owner
 from ricordo.text.change import denies, in_full, states_asked, topics
 from ricordo.text.dates import Interval, find_interval, parse_instant
-from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year
+from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year, weekdays_in
 from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
 from ricordo.text.languages import Expressions, LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.languages.schema import Need
@@ -921,7 +921,7 @@ def make_plan(
         intent: derived from the words of the question if None.
         zone: in which a day is meant; None if none is.
     """
-    asks_for_day = interval is not None or asks_what_is_to_come(query.text)
+    asks_for_day = interval is not None or asks_what_is_to_come(query.text) or _asks_for_weekday(query.text)
     is_of_now = zone is not None and not query.filter.archived
     today = from_ms(now).astimezone(zone).date() if asks_for_day and is_of_now else None
     text = query.text if interval is None else query.text.replace(interval.text, " ", 1)
@@ -956,10 +956,15 @@ def make_plan(
     )
 
 
+def _asks_for_weekday(question: str) -> bool:
+    """Return whether a question names a weekday that may be past or to come: "¿Qué tengo el martes?"."""
+    return question.rstrip().endswith("?") and any(True for _ in weekdays_in(question))
+
+
 def days_asked(question: str, *, now: int, zone: ZoneInfo) -> tuple[Span, ...]:
     """Return the days that a question asks about, if it names little else; see `Plan.days`."""
     interval = find_interval(question, now=now, zone=zone)
-    if interval is None and not asks_what_is_to_come(question):
+    if interval is None and not asks_what_is_to_come(question) and not _asks_for_weekday(question):
         return ()
     return make_plan(Query(text=question), now=now, interval=interval, vectors={}, zone=zone).days
 

@@ -117,7 +117,7 @@ from ricordo.text.change import (
 )
 from ricordo.text.dates import DATES
 from ricordo.text.dates.grammar import mentions_time
-from ricordo.text.dates.resolution import Span, coming_days, day_named_in, day_words
+from ricordo.text.dates.resolution import Span, coming_days, day_named_in, day_words, weekly_day_in
 from ricordo.text.headed import HEADING, are_of_two_notes
 from ricordo.text.languages import languages_of
 from ricordo.text.occasions import are_of_two_days
@@ -228,8 +228,12 @@ def find(
     weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
     weighed, held_before = _with_successors(weighed, known, found, plan, replaced=replaced)
     dated = _days_named(weighed, known, plan, zone)
+    habits: dict[int, date] = {}
+    if pool is not None and plan.days and plan.days[0][0] >= _today(plan, zone):
+        habits = {key: day for key, day in _habits_of_the_days(weighed, known, pool, plan).items() if key not in dated}
     persons = () if pool is None else pool.persons
-    weighed = _latest_first(_arranged(weighed, known, query, first=dated), known, plan, persons=persons)
+    weighed = _latest_first(_arranged(weighed, known, query, first=dated, habits=habits), known, plan, persons=persons)
+    dated |= habits
     weighed, known, held = _of_the_time(snapshot, scope, weighed, known, pool, plan, zone, links=links, dated=dated)
     weighed = _answers_first(weighed, known, plan)
     if plan.is_of_changes and KNOWLEDGE in filter_.shelves and not filter_.archived:
@@ -554,23 +558,44 @@ def _days_named(hits: Sequence[Ranked], known: Shortlist, plan: Plan, zone: Zone
     return found
 
 
-def _arranged(hits: Sequence[Ranked], known: Shortlist, query: Query, *, first: Mapping[int, date]) -> list[Ranked]:
+def _habits_of_the_days(hits: Sequence[Ranked], known: Shortlist, pool: Pool, plan: Plan) -> dict[int, date]:
+    """Return the first day, of those to come about which the question asks, on which something takes place every week
+    by each fact. "Is the shop open on Saturday?" is not answered by "I swim on Saturdays": no other hit may have
+    more words of the question's topic.
+    """
+    _, _, weekdays = day_words(plan.days)
+    asked = topic_terms(pool, plan).difference(*map(index_terms, weekdays))
+    nodes = [known.nodes[hit.key] for hit in hits if hit.key in known.nodes]
+    shared = {node.key: len(asked.intersection(index_terms(node.content))) if asked else 0 for node in nodes}
+    most = max(shared.values(), default=0)
+    days = {
+        node.key: weekly_day_in(node.content, plan.days)
+        for node in nodes
+        if shared[node.key] == most and node.type != "episodic" and node.expires_at is None and not is_done_task(node)
+    }
+    return {key: day for key, day in days.items() if day is not None}
+
+
+def _arranged(
+    hits: Sequence[Ranked], known: Shortlist, query: Query, *, first: Mapping[int, date], habits: Mapping[int, date]
+) -> list[Ranked]:
     """Return hits without the title pages, among those that are shown, of documents of which a passage was found. Those
-    with a day come first, facts before messages, by their days, and open tasks if the question asks for tasks.
+    with a day come first, facts before messages, by their days, before what takes place then every week; and open tasks
+    if the question asks for tasks.
     """
     if any(_is_title(known.nodes.get(hit.key)) for hit in hits[: query.limit]):
         nodes = {hit.key: known.nodes[hit.key] for hit in hits if hit.key in known.nodes}
         found = {node.session for node in nodes.values() if _is_of_a_document(node) and not _is_title(node)}
         hits = [hit for hit in hits if not (_is_title(node := nodes.get(hit.key)) and node.session in found)]
     is_of_tasks = asks_for_tasks(query.text)
-    if not is_of_tasks and not first:
+    if not (is_of_tasks or first or habits):
         return list(hits)
     scores = sorted((hit.score for hit in hits), reverse=True)
 
-    def place(hit: Ranked) -> tuple[bool, bool, date, bool]:
-        node, day = known.nodes.get(hit.key), first.get(hit.key)
+    def place(hit: Ranked) -> tuple[bool, bool, date, bool, bool]:
+        node, day = known.nodes.get(hit.key), first.get(hit.key, habits.get(hit.key))
         is_message = day is not None and node is not None and node.type == "episodic"
-        return day is None, is_message, day or date.max, is_of_tasks and not _is_open(node)
+        return day is None, is_message, day or date.max, hit.key in habits, is_of_tasks and not _is_open(node)
 
     hits = sorted(hits, key=place)
     return [
@@ -664,7 +689,7 @@ def _of_the_time(
     is_arranged = bool(plan.days) or plan.is_of_changes or asks_for_tasks(plan.query.text)
     is_brief = is_message(plan) <= _BRIEF_QUESTION
     is_archived = plan.query.filter.archived
-    if plan.days and is_any and plan.is_of_past:
+    if plan.days and plan.days[0][0] <= _today(plan, zone) and is_any and plan.is_of_past:
         question = time_question(plan, zone)
         shares = _shares_within(hits, known.nodes, question)
         named = dict.fromkeys(dated.keys() - shares.keys(), 1.0)

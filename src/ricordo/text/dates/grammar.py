@@ -57,6 +57,8 @@ class Token(NamedTuple):  # not a dataclass: a sentence has dozens of tokens, an
 
 
 _ANCHORS = "MVWSUZGRk"
+_STEM_OF_A_WEEKDAY = 4
+"""What "montags" has in common with "montag", in characters; "monatlich" has less."""
 
 # Digits inside something longer (a version, a price, an address, a file name) are one ordinary word.
 _TOKEN = r"""(?P<skip>(?:https?://|www\.)\S+|(?<!\S)\S+@\S+)
@@ -69,6 +71,7 @@ _TOKEN = r"""(?P<skip>(?:https?://|www\.)\S+|(?<!\S)\S+@\S+)
       <PHRASES>
       | (?P<word>[^\W_]+(?:['’][^\W_]+)?)
       | (?P<mark>[.,!?;:"'«»“”()\[\]\-–—\n])"""
+_WEEKDAY = re.compile(r"[^\W\d_]+(?:-feira)?")
 _FIGURES_OF = {"<D>": r"(?:0?[1-9]|[12]\d|3[01])", "<M>": r"(?:0?[1-9]|1[0-2])", "<Y>": r"(?:(?:19|20)?\d\d)"}
 """The figures of a day, a month and a year in `Dates.numeric`."""
 _MARKS = {",": ",", "-": "-", "–": "-", "—": "-"} | dict.fromkeys(".!?;:\n()[]", ".") | dict.fromkeys("\"'«»“”", '"')
@@ -116,6 +119,14 @@ class Vocabulary(Lexicon):
     def words(self) -> dict[str, tuple[str, int]]:
         """The kind and number of each word and phrase."""
         return self._single | self._phrases
+
+    @cached_property
+    def weekdays(self) -> dict[str, int]:
+        """The weekday that each word names, 0 for Monday, also for every week: "monday", "mondays", "dienstags"."""
+        days = {word: value for word, (kind, value) in self.words.items() if kind == "W"}
+        stems = {word[:_STEM_OF_A_WEEKDAY]: value for word, value in days.items() if len(word) >= _STEM_OF_A_WEEKDAY}
+        habits = (word for word, (kind, _) in self.words.items() if kind == "H")
+        return days | {word: stems[stem] for word in habits if (stem := word[:_STEM_OF_A_WEEKDAY]) in stems}
 
     @cached_property
     def prefixes(self) -> tuple[str, ...]:
@@ -190,6 +201,14 @@ def holds_year(text: str) -> bool:
 def names_time(words: Iterable[str], languages: LanguageSet) -> bool:
     """Return whether one of some lower-case words may name a time."""
     return not vocabulary(languages).anchors.isdisjoint(words)
+
+
+def weekdays_in(text: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the beginning and end of each name of a weekday, and which it is, 0 for Monday."""
+    weekdays = vocabulary(languages_of(text)).weekdays
+    for found in _WEEKDAY.finditer(text):
+        if (day := weekdays.get(found[0].lower())) is not None:
+            yield *found.span(), day
 
 
 def looks_ahead(tokens: list[Token], words: Vocabulary) -> bool:

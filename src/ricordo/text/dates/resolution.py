@@ -22,6 +22,7 @@ from ricordo.text.dates.grammar import (
     find_all_days,
     mentions_time,
     vocabulary,
+    weekdays_in,
 )
 from ricordo.text.languages import LanguageSet, all_languages, cached, languages_of
 
@@ -29,6 +30,7 @@ _MOST_CHARS = 2_000
 _WEEK = 7
 _SOON = 90  # days that a question about what is to come means
 _BETWEEN = re.compile(r"\s*[,(]?\s*(?:(?:the|den|dem|der|el|le|il|de)\s+)?", re.IGNORECASE)
+_ANY_DAY = date(2026, 11, 2)
 _BEFORE = 24  # characters before a date in which a preposition is looked for
 
 
@@ -213,6 +215,36 @@ def day_named_in(text: str, spans: Sequence[Span], *, said: date, returns: date 
         max(each.first, first) for each in named for first, last in spans if each.first <= last and first <= each.last
     ]
     return min(days, default=None)
+
+
+def weekly_day_in(text: str, spans: Sequence[Span]) -> date | None:
+    """Return the first of some single days on whose weekday something takes place every week; None if there is none.
+
+    >>> weekly_day_in("Choir is on Tuesdays", [(date(2026, 12, 1), date(2026, 12, 1))])
+    datetime.date(2026, 12, 1)
+    """
+    single = (first for first, last in spans if first == last)
+    return next((day for day in single if day.weekday() in weekly_days(text)), None)
+
+
+@cached(maxsize=4_096)
+def weekly_days(text: str) -> frozenset[int]:
+    """Return the weekdays that a statement names, 0 for Monday, where it does not mean one day of the calendar. None if
+    it is about the past.
+
+    >>> weekly_days("Choir is on Tuesdays, the concert on Saturday, 5 December"), weekly_days("dentist on Thursday")
+    (frozenset({1}), frozenset())
+    """
+    text = text[:_MOST_CHARS]
+    named = list(weekdays_in(text))
+    if not named or speaks_of_past(text):
+        return frozenset()
+    dated = [(each.start, each.end) for each in dated_phrases(text, today=_ANY_DAY)]
+    return frozenset(
+        day
+        for begin, end, day in named
+        if not any(start <= begin < stop or _BETWEEN.fullmatch(text[end:start]) for start, stop in dated)
+    )
 
 
 def _next_year(phrase: DatedPhrase, *, after: date) -> DatedPhrase:
