@@ -119,6 +119,35 @@ async def test_a_nod_of_the_person_a_question_names_is_left_out(memory: Any) -> 
     assert not any(nod in context for nod in ("nice", "haha", "thank"))
 
 
+@pytest.mark.parametrize(
+    ("said", "question", "answer"),
+    [
+        (("Where are the cabin keys?", "ok", "haha", "Peter has them", "lol"), "Where are the cabin keys?", "Peter"),
+        (("Wann fährt der Zug?", "haha", "ja", "um sieben, Gleis drei", "ok"), "Wann fährt der Zug?", "Gleis"),
+        (("¿Dónde está el coche?", "jaja", "vale", "delante del museo", "jeje"), "¿Dónde está el coche?", "museo"),
+        (("Где ключи от дачи?", "ага", "хаха", "ключи у соседа", "ок"), "Где ключи от дачи?", "соседа"),
+        (("Shall we go hiking?", "haha", "no, it rains", "lol"), "Shall we go hiking?", "rains"),
+    ],
+)
+async def test_nods_around_an_answer_are_neither_above_it_nor_replies(
+    memory: Any, said: tuple[str, ...], question: str, answer: str
+) -> None:
+    for minute, text in enumerate(said):
+        await memory.add(text, session="chat", at=f"2025-08-01T10:{minute:02}")
+    found = [hit.content for hit in (await memory.search(question)).hits]
+    nods = [place for place, text in enumerate(found) if text in said and len(text) < 5]
+    assert min(nods, default=len(found)) > next(place for place, text in enumerate(found) if answer in text)
+    context = await memory.context(question)
+    assert answer in context
+    assert not any(f"“{nod}”" in context for nod in said if len(nod) < 5)
+
+
+async def test_yes_answers_a_question_that_it_may_answer(memory: Any) -> None:
+    for minute, text in enumerate(("Does Peter have the cabin keys?", "yes")):
+        await memory.add(text, session="chat", at=f"2025-08-01T10:{minute:02}")
+    assert "“yes”" in await memory.context("Does Peter have the cabin keys?")
+
+
 async def test_recalled_text_is_not_learnt_again(memory: Any) -> None:
     await household(memory)
     block = await memory.context("Where does Helen work, at the museum?")

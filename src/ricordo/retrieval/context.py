@@ -37,6 +37,8 @@ from ricordo.retrieval.query import (
     complexity_of,
     days_asked,
     follows_up,
+    intent_of,
+    is_nod,
     namings,
     query_of,
 )
@@ -272,6 +274,7 @@ _TURNS_NEEDED = 3
 _FACTS_EACH = 3
 _PEOPLE = 12
 _SOURCES_EACH = 2
+_REPLIES_READ = 3
 _FACT_CHARS = 200
 
 
@@ -483,15 +486,25 @@ def _behind(snapshot: Snapshot, scope: Scope, facts: Mapping[str, int]) -> tuple
 
 
 def _replies(snapshot: Snapshot, scope: Scope, hits: Sequence[Hit], keys: Mapping[str, int]) -> dict[str, Node]:
-    """Return the replies to turns that end in a question, by the ids of these turns, except replies that are hits."""
-    asking = (hit for hit in hits if hit.type == "episodic" and hit.content.rstrip().endswith(QUESTION_MARKS))
-    asked = {keys[hit.id]: hit.id for hit in asking}
-    if not asked:
-        return {}
-    after = {reply: asked[key] for key, reply in snapshot.nodes.next_turns(asked).items()}
+    """Return the replies to turns that end in a question, by the ids of these turns, except replies that are hits. A
+    nod or a laugh is no reply: the turns after it are read instead.
+    """
+    asking = [hit for hit in hits if hit.type == "episodic" and hit.content.rstrip().endswith(QUESTION_MARKS)]
+    left = {keys[hit.id]: hit for hit in asking}
     shown = {hit.id for hit in hits}
-    replies = as_shown(snapshot, snapshot.nodes.by_key(scope, after))
-    return {after[key]: node for key, node in replies.items() if node.id not in shown}
+    found: dict[str, Node] = {}
+    for _ in range(_REPLIES_READ):
+        after = snapshot.nodes.next_turns(left) if left else {}
+        replies = as_shown(snapshot, snapshot.nodes.by_key(scope, after.values())) if after else {}
+        asked, left = left, {}
+        for key, reply in after.items():
+            if (node := replies.get(reply)) is None or node.id in shown:
+                continue
+            if is_nod(node.content, intent_of(asked[key].content)):
+                left[reply] = asked[key]
+            else:
+                found[asked[key].id] = node
+    return found
 
 
 def _subjects(hits: Iterable[Hit]) -> list[str]:

@@ -38,8 +38,9 @@ from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
 from ricordo.text.languages import Expressions, LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.languages.schema import Need
 from ricordo.text.names import entities_meant_by, first_names_in, relations_asked, runs_in, stems_of, with_relations
+from ricordo.text.passages import names_something
 from ricordo.text.prompt_text import without_recalled
-from ricordo.text.sentences import without_elisions
+from ricordo.text.sentences import without_elisions, without_jokes
 from ricordo.text.tasks import asks_what_to_do
 
 if TYPE_CHECKING:
@@ -337,6 +338,7 @@ _CLAUSE = re.compile(r"[^.,;:!?¿¡…\n()–—。，！？؟]+")
 _SPOKEN_WORD = re.compile(r"[\w+]+(?:['’-][\w]+)*")
 # A longer text is a document or a report, and a longer clause has content.
 _TALK_CHARS, _TALK_CLAUSES, _TALK_WORDS = 400, 12, 16
+_NOD_CHARS = 20  # with 40, REALTALK finds less
 _PAIR = 2
 
 
@@ -434,6 +436,18 @@ def follows_up(text: str) -> bool:
     return 0 < len(words) <= _TALK_WORDS and any(
         words <= talk.follow_ups | talk.referring and words & talk.referring for talk in _talks()
     )
+
+
+def is_nod(text: str, intent: Intent) -> bool:
+    """Return whether a message only nods, laughs or thanks. If a question asks for nobody, nothing, no time and no
+    reason, a nod may answer it, but a laugh does not.
+
+    >>> is_nod("haha ok", "when"), is_nod("at nine", "when"), is_nod("yes", "general"), is_nod("haha", "general")
+    (True, False, False, True)
+    """
+    if not 0 < len(text.strip()) <= _NOD_CHARS or asked_in(text) or names_something(text):
+        return False
+    return intent != "general" or not without_jokes(text).strip()
 
 
 # ---- needs

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.retrieval.answerability import EVERYTHING, answer_odds, asked_for, asked_of, features
-from ricordo.retrieval.query import Plan, Query, asks_for_tasks, needs_of
+from ricordo.retrieval.query import Intent, Plan, Query, asks_for_tasks, intent_of, is_nod, needs_of
 from ricordo.retrieval.ranking import Ranked
 from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context, says_little, terms_of
 from ricordo.storage.values import Floor
@@ -345,9 +345,9 @@ def judge(
     weighed = weigh_up(best, evidence, floor, nodes=nodes, question=query.text)
     relevance = {each.key: float(value) for each, value in zip(best, weighed.relevance, strict=True)}
     others = weighed.is_of_others
-    asked = frozenset(raw_words(query.text))
+    asked, intent = frozenset(raw_words(query.text)), intent_of(query.text)
     nods = (evidence.says_little[[each.place for each in best]] > 0) | np.array(
-        [_is_a_letter(nodes[each.key], asked) for each in best], np.bool_
+        [_is_a_letter(nodes[each.key], asked) or _is_nod(nodes[each.key], intent) for each in best], np.bool_
     )
     apart = {each.key: "it says nothing by itself" for each in compress(best, nods)}
     apart |= {each.key: "it is about someone other than the question names" for each in compress(best, others)}
@@ -401,6 +401,10 @@ def _is_a_letter(node: Node, asked: Set[str]) -> bool:
         return False
     known = [each for each in said if each.isalnum()]
     return len(known) <= 2 and all(each.isalpha() and each < _ALPHABETS for each in known) and said not in asked
+
+
+def _is_nod(node: Node, intent: Intent) -> bool:
+    return node.type == "episodic" and is_nod(node.content, intent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

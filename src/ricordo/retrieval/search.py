@@ -43,6 +43,7 @@ from ricordo.retrieval.query import (
     asks_for_the_present,
     asks_what_was,
     filter_of,
+    is_nod,
     namings,
 )
 from ricordo.retrieval.ranking import (
@@ -239,7 +240,7 @@ def find(
     if plan.is_of_changes and KNOWLEDGE in filter_.shelves and not filter_.archived:
         weighed, known, held = _of_changes(snapshot, scope, weighed, known, plan, filter_)
     if not dated:
-        weighed = _repeats_last(weighed, known, plan)
+        weighed = _nods_last(_repeats_last(weighed, known, plan), known, plan)
     is_told = bool(weighed) and weighed[0].key in held  # the rules for a home, a job and the like know it
     if not (filter_.archived or plan.is_of_changes or is_told):
         weighed, instead = _present_answer_first(weighed, known, plan)
@@ -648,6 +649,20 @@ def _repeats_last(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[
     return _rescored(sorted(hits, key=lambda hit: hit.key in repeats), hits)
 
 
+def _nods_last(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list[Ranked]:
+    """Return hits with the messages that only nod or laugh below all others: they match by the messages around them."""
+    said = (node for hit in hits if (node := known.nodes.get(hit.key)) is not None and _is_said(node))
+    nods = {node.key for node in said if is_nod(node.content, plan.intent)}
+    others = [hit for hit in hits if hit.key not in nods]
+    lowest = min((hit.score for hit in others), default=inf)
+    below = (hit for hit in hits if hit.key in nods)
+    return [*others, *(_at_most(hit, lowest) for hit in below)]
+
+
+def _at_most(hit: Ranked, score: float) -> Ranked:
+    return hit if hit.score <= score else hit._replace(score=score, moved=hit.moved + score - hit.score)
+
+
 def _repeats(hits: Sequence[Ranked], known: Shortlist) -> set[int]:
     """Return the keys of messages that repeat the text of a better one of the same speaker."""
     seen, repeats = set[tuple[str | None, str]](), set[int]()
@@ -789,11 +804,7 @@ def _answers_first(hits: Sequence[Ranked], known: Shortlist, plan: Plan) -> list
     least = _AS_AN_ANSWER * max(hit.score for hit in others)
     first = list(takewhile(lambda hit: hit.score >= least, others))
     lowest = min((hit.score for hit in first), default=inf)
-    repeated = [
-        hit._replace(score=min(hit.score, lowest), moved=hit.moved + min(hit.score, lowest) - hit.score)
-        for hit in hits
-        if hit.key in asked
-    ]
+    repeated = [_at_most(hit, lowest) for hit in hits if hit.key in asked]
     return [*first, *repeated, *others[len(first) :]]
 
 

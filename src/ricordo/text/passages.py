@@ -142,6 +142,11 @@ def traits_of(
     return b"".join(parts)
 
 
+def names_something(text: str) -> bool:
+    """Return whether a text has a name, a number, a time or a word of the first person."""
+    return bool(_flags(text, raw_words(text), languages_of(text)) & (FIRST_PERSON | NAME | NUMBER | TIME))
+
+
 def _asks_only(text: str) -> bool:
     sentences = (found.group().rstrip() for found in _SENTENCE.finditer(text))
     asked = sum(len(each) for each in sentences if each.rstrip("\"'”’»)]").endswith(QUESTION_MARKS))
