@@ -148,6 +148,41 @@ async def test_yes_answers_a_question_that_it_may_answer(memory: Any) -> None:
     assert "“yes”" in await memory.context("Does Peter have the cabin keys?")
 
 
+@pytest.mark.parametrize(
+    ("prompt", "brought", "left_out"),
+    [
+        ("I've got a new car now. What is my rent?", "rent", "Skoda"),
+        ("Ich habe jetzt ein neues Auto, wie hoch ist meine Miete?", "Miete", "Skoda"),
+        ("He comprado un coche nuevo. ¿Cuánto pago de alquiler?", "alquiler", "Skoda"),
+        ("J'ai acheté une voiture, combien je paie de loyer ?", "loyer", "Skoda"),
+        ("Я купил новую машину. Сколько я плачу за квартиру?", "квартиру", "Skoda"),
+        ("My sister moved to Graz last week. Any ideas for a gift?", "orchids", "Graz"),
+    ],
+)
+async def test_the_question_of_a_message_decides_and_not_what_it_tells(
+    memory: Any, prompt: str, brought: str, left_out: str
+) -> None:
+    for fact in (
+        "My rent is 800 euros",
+        "Meine Miete beträgt 800 Euro",
+        "Pago 800 euros de alquiler",
+        "Je paie 800 euros de loyer",
+        "Я плачу за квартиру 800 евро",
+        "My new car, coche nuevo, voiture, neues Auto, новая машина, is a Skoda",
+        "My sister Lea loves orchids as a gift",
+        "The museum of Graz is closed on Mondays",
+    ):
+        await memory.remember(fact)
+    context = await memory.context(prompt)
+    assert brought in context
+    assert left_out not in context
+
+
+async def test_what_a_message_tells_counts_if_its_question_finds_nothing(memory: Any) -> None:
+    await memory.remember("I have a red Skoda")
+    assert "Skoda" in await memory.context("I have a problem with my Skoda. Can you recommend anybody?")
+
+
 async def test_recalled_text_is_not_learnt_again(memory: Any) -> None:
     await household(memory)
     block = await memory.context("Where does Helen work, at the museum?")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ricordo.retrieval.query import Plan
+from ricordo.retrieval.query import Plan, phrases_of_anything
 from ricordo.retrieval.signals import FITTED, Pool
 from ricordo.storage.candidates import inverse_frequency
 from ricordo.text.analyzer import (
@@ -159,12 +159,6 @@ def _parts(languages: LanguageSet) -> re.Pattern[str]:
     return re.compile(rf"[,;:?!]|{joined_by}", re.IGNORECASE)
 
 
-@cached()
-def _of_anything(languages: LanguageSet) -> re.Pattern[str]:
-    """Return the pattern of phrases that fit any topic: "tell me"."""
-    return languages.pattern(lambda each: each.questions.of_anything, flags=re.IGNORECASE)
-
-
 def asked_for(words: Sequence[str], *, terms: Mapping[str, object], names: frozenset[str]) -> NDArray[np.bool_]:
     """Return which words of a question state its topic, bool[words]: neither names nor words such as "tell me". Word
     pieces known only to the embedder are excluded, because they may be parts of a name.
@@ -216,7 +210,7 @@ def _determiners(languages: LanguageSet) -> frozenset[str]:
 def asks_of_themselves(question: str) -> bool:
     """Return whether a question is about the asker. "Tell me" and "how do I" do not count."""
     question = question[:_QUESTION_CHARACTERS]
-    return speaks_of_themselves(_of_anything(languages_of(question)).sub(" ", question))
+    return speaks_of_themselves(phrases_of_anything(languages_of(question)).sub(" ", question))
 
 
 class Asked(NamedTuple):

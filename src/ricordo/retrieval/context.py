@@ -40,7 +40,10 @@ from ricordo.retrieval.query import (
     intent_of,
     is_nod,
     namings,
+    needs_of,
+    people_told_of,
     query_of,
+    told_and_asked,
 )
 from ricordo.retrieval.receipts import Draft
 from ricordo.retrieval.service import Asking, AsOf, answer, wants_receipt
@@ -322,14 +325,19 @@ async def brief(
     is_of_all = asks_for_tasks(text) or bool(days_asked(text, now=asking.now, zone=asking.zone))
     query = replace(asked, text=text, limit=_LISTED if is_of_all else _HITS[complexity], with_leading=True)
     ask = partial(answer, asking, traced=as_of is not None, as_of=as_of, reasons=wanted, receipt=wanted)
-    results, how = await ask(query)
+    question = text if as_of is not None else await _asked_of(asking, text)
+    needed = await asking.needed(_needing(question, text), turns=_TURNS_NEEDED) if as_of is None else {}
+    results, how = await ask(replace(query, text=question))
+    if question != text and not (results.hits or needed):  # the question alone finds nothing
+        question = text
+        results, how = await ask(query)
+    query = replace(query, text=question)
     found = list(results.hits)
     keys = dict(zip(results.ids, how.shown, strict=False))  # a search of the past names no keys
     if len(found) == query.limit and sum(hit.type != "episodic" for hit in found) < _FACTS_LEAST:
         facts, others = await ask(replace(query, filter=Filter(shelves=(KNOWLEDGE,))))
         keys |= dict(zip(facts.ids, others.shown, strict=False))
         found += [hit for hit in facts.hits if hit.id not in results.ids]
-    needed = await asking.needed(text, turns=_TURNS_NEEDED) if as_of is None else {}
     keys |= {hit.id: key for key, hit in needed.items()}
     must = {hit.id for hit in needed.values()}
     found = [*(hit for hit in needed.values() if hit.id not in results.ids), *found]
@@ -342,7 +350,7 @@ async def brief(
     if (hits or is_of_people) and as_of is None:
         extras = await asking.read(
             lambda snapshot: _extras(
-                snapshot, asking.scope, text, hits, keys, now=asking.now, is_of_people=is_of_people, needed=must
+                snapshot, asking.scope, question, hits, keys, now=asking.now, is_of_people=is_of_people, needed=must
             ),
             Foreseen(about=text, names=_subjects(hit for hit in hits if hit.id not in must)),
         )
@@ -353,6 +361,21 @@ async def brief(
         return block
     left = [(hit.id, _why_left(hit, hits, session)) for hit in found if hit.id not in block.ids]
     return _with_receipt(asking, request, block, found=found, left=[*left, *how.next_best], seen=how.seen)
+
+
+async def _asked_of(asking: Asking, text: str) -> str:
+    """Return the question of a message that first tells something, after the people that it tells of."""
+    told, question = told_and_asked(text)
+    if not told:
+        return text
+    people = await asking.read(lambda tx: people_told_of(tx, asking.scope, told, question), Foreseen(about=text))
+    return ". ".join((*people, question))
+
+
+def _needing(question: str, message: str) -> str:
+    """Return the text whose needs count: the question, or the message around it if only that speaks of an illness."""
+    told = needs_of(message) if needs_of(question) is None else None
+    return message if told is not None and told.of_oneself else question
 
 
 def _newer_versions(hits: Sequence[Hit], ids: Set[str]) -> set[str]:

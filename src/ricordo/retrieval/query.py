@@ -24,9 +24,12 @@ from ricordo.storage.values import COMPARISONS, Filter, Floor, check_encodable
 from ricordo.text.analyzer import (
     QUESTION_MARKS,
     asks_for_oneself,
+    begins_with_oneself,
+    first_person_words,
     function_terms,
     index_terms,
     language_of_function_words,
+    leaves_out_its_subject,
     name_key,
     question_terms,
 )
@@ -37,10 +40,19 @@ from ricordo.text.dates.grammar import asks_what_is_to_come, holds_year, weekday
 from ricordo.text.dates.resolution import Span, coming_days, speaks_of_past
 from ricordo.text.languages import Expressions, LanguageSet, all_languages, any_of, cached, languages_of
 from ricordo.text.languages.schema import Need
-from ricordo.text.names import entities_meant_by, first_names_in, relations_asked, runs_in, stems_of, with_relations
+from ricordo.text.names import (
+    entities_meant_by,
+    first_names_in,
+    own_relatives,
+    relations_asked,
+    relations_in,
+    runs_in,
+    stems_of,
+    with_relations,
+)
 from ricordo.text.passages import names_something
 from ricordo.text.prompt_text import without_recalled
-from ricordo.text.sentences import without_elisions, without_jokes
+from ricordo.text.sentences import plain_sentences, without_elisions, without_jokes
 from ricordo.text.tasks import asks_what_to_do
 
 if TYPE_CHECKING:
@@ -438,6 +450,66 @@ def follows_up(text: str) -> bool:
     )
 
 
+@cached(maxsize=1_024)
+def told_and_asked(text: str) -> tuple[str, str]:
+    """Return what a message tells of its speaker before or after a question, and the question; "" and the whole message
+    if it tells nothing, or if the question has no topic of its own.
+
+    >>> told_and_asked("I've got a cat now, what can I cook?"), told_and_asked("My sister has moved. Where to?")
+    (("I've got a cat now,", 'what can I cook?'), ('', 'My sister has moved. Where to?'))
+    """
+    if len(text) > _TALK_CHARS or not any(mark in text for mark in QUESTION_MARKS):
+        return "", text
+    told, asked = list[str](), list[str]()
+    for sentence in plain_sentences(text):
+        is_question = any(mark in sentence for mark in QUESTION_MARKS)
+        at = _question_behind(sentence) if is_question else len(sentence) if _tells_of_oneself(sentence) else 0
+        told.append(sentence[:at].strip())
+        asked.append(sentence[at:].strip())
+    question = " ".join(filter(None, asked))
+    if not any(told) or not _has_topic(question):
+        return "", text
+    return " ".join(filter(None, told)), question
+
+
+def _question_behind(sentence: str) -> int:
+    """Return where the question begins in a sentence that first tells something of its speaker, else 0."""
+    languages = languages_of(sentence)
+    subject = _SPOKEN_WORD.match(sentence)
+    if subject is None or first_person_words(languages).isdisjoint(re.split("['’]", subject.group().lower())):
+        return 0
+    questions = (_question_words(languages), *(pattern for _, pattern in _words(languages).intents))
+    ends = (comma.end() for comma in _COMMA.finditer(sentence))
+    return next((end for end in ends if any(each.match(sentence[end:].lower()) for each in questions)), 0)
+
+
+@cached()
+def _question_words(languages: LanguageSet) -> re.Pattern[str]:
+    return languages.pattern(
+        lambda each: (*each.questions.manner, *each.questions.a_number, *each.questions.a_name, *each.questions.a_time),
+        r"(?:{})(?!\w)",
+    )
+
+
+def _tells_of_oneself(sentence: str) -> bool:
+    languages = languages_of(sentence)
+    if phrases_of_anything(languages).match(sentence):
+        return False
+    return begins_with_oneself(sentence) or leaves_out_its_subject(sentence, languages)
+
+
+def _has_topic(question: str) -> bool:
+    """Return whether a question can be understood by itself: it refers to nothing before, and is no "Any ideas?"."""
+    words = {word.lower() for word in _SPOKEN_WORD.findall(question.replace("’", "'"))}
+    codes = {each.code for each in languages_of(question)}
+    referring = (word for each in all_languages() if each.code in codes for word in each.small_talk.referring)
+    return len(words) >= _LEAST_WORDS and words.isdisjoint(referring) and bool(question_terms(question))
+
+
+_COMMA = re.compile(r"[,:;–—-]\s+[¿]?")
+_LEAST_WORDS = 3
+
+
 def is_nod(text: str, intent: Intent) -> bool:
     """Return whether a message only nods, laughs or thanks. If a question asks for nobody, nothing, no time and no
     reason, a nod may answer it, but a laugh does not.
@@ -809,6 +881,23 @@ def _naming(snapshot: Snapshot, scope: Scope, terms: frozenset[str], entities: S
         return Naming(terms, keys)
     merged = [each for key in entities for each in snapshot.entities.members(scope, key)]
     return Naming(terms, keys, frozenset(name_key(name) for each in merged for name in (each.name, *each.aliases)))
+
+
+@cached()
+def phrases_of_anything(languages: LanguageSet) -> re.Pattern[str]:
+    """Return the pattern of phrases that fit any topic: "tell me"."""
+    return languages.pattern(lambda each: each.questions.of_anything, flags=re.IGNORECASE)
+
+
+def people_told_of(snapshot: Snapshot, scope: Scope, told: str, question: str) -> tuple[str, ...]:
+    """Return the known people and the relatives in what a message tells, if its question names nobody: "My sister has
+    moved. Any ideas for a present?".
+    """
+    if namings(snapshot, scope, question) or relations_in(question):
+        return ()
+    keys = [key for naming in namings(snapshot, scope, told) for key in naming.entities]
+    people = (each.name for each in snapshot.entities.by_key(scope, keys) if each.type == "person")
+    return tuple(dict.fromkeys((*own_relatives(told), *people)))
 
 
 # ---- the plan

@@ -627,6 +627,15 @@ def relations_in(text: str) -> frozenset[str]:
     return frozenset(relation.name for _, relation in _own_relations(text, languages_of(text)))
 
 
+def own_relatives(text: str) -> tuple[str, ...]:
+    """Return the phrases with which a text mentions relatives of the speaker.
+
+    >>> own_relatives("Yesterday my sister called")
+    ('my sister',)
+    """
+    return tuple(text[start : relation.end] for start, relation in _own_relations(text, languages_of(text)))
+
+
 def words_for(predicate: str) -> list[str]:
     """Return all forms of all words for a relation, folded."""
     return [word for word, name in relation_words().items() if name == predicate]
