@@ -340,6 +340,66 @@ async def test_needs_of_other_relatives_are_left_out(memory: Any, prompt: str, n
     assert not any(need in context for need in others)
 
 
+_ALLERGIES = {
+    "en": ("I am allergic to penicillin", "I am allergic to peanuts", "I am allergic to penicillin and walnuts"),
+    "de": ("Ich bin allergisch gegen Ibuprofen", "Ich vertrage keine Milch", "Ich bin Vegetarier mit zwei Katzen"),
+    "fr": ("Je suis allergique à la pénicilline", "Je suis allergique aux noix", "Je suis végétarien, j'ai un chat"),
+    "es": ("Soy alérgico al polen", "Soy alérgico a las nueces", "Soy alérgico al polen y a las fresas"),
+    "it": ("Sono allergico ai gatti", "Sono allergico alle noci", "Sono allergico ai gatti e alle fragole"),
+    "pt": ("Sou alérgico à penicilina", "Sou alérgico a amendoim", "Sou alérgico a aspirina e amendoim"),
+    "ru": ("У меня аллергия на пыльцу", "У меня аллергия на орехи", "У меня аллергия на пыльцу и клубнику"),
+    "zh": ("我对青霉素过敏", "我对花生过敏", "我对虾过敏"),
+}
+
+
+@pytest.mark.parametrize("language", _ALLERGIES)
+async def test_a_meal_brings_what_one_must_not_eat_and_a_medicine_all_allergies(memory: Any, language: str) -> None:
+    elsewhere, *food = _ALLERGIES[language]
+    for fact in (elsewhere, *food):
+        await memory.remember(fact)
+    meal = await memory.context("What should I cook tonight?")
+    assert f"- {elsewhere} [" not in meal and all(f"- {need}" in meal for need in food)
+    assert elsewhere in await memory.context("Which painkiller can I take?")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "My knee hurts",
+        "Mir tut der Kopf weh",
+        "J'ai mal à la tête",
+        "Me duele la cabeza",
+        "Ho mal di testa",
+        "Mi fa male il ginocchio",
+        "Dói-me a cabeça",
+        "Болит голова",
+    ],
+)
+async def test_a_pain_brings_what_the_user_does_not_tolerate(memory: Any, prompt: str) -> None:
+    for fact in ("I am allergic to ibuprofen", "My mother is allergic to penicillin", "My sister Ida is a nurse"):
+        await memory.remember(fact)
+    context = await memory.context(prompt)
+    assert "ibuprofen" in context
+    assert "penicillin" not in context and "nurse" not in context
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Préparer une présentation pour lundi",
+        "How do I prepare for the exam?",
+        "Wie bereite ich mich auf die Prüfung vor?",
+        "¿Cómo preparo la presentación?",
+        "J'ai mal dormi",
+        "No está mal, gracias",
+    ],
+)
+async def test_what_is_neither_a_meal_nor_a_pain_brings_no_needs(memory: Any, prompt: str) -> None:
+    for fact in ("I am allergic to ibuprofen", "I am a vegetarian"):
+        await memory.remember(fact)
+    assert await memory.context(prompt) is None
+
+
 @pytest.mark.parametrize(
     ("told", "doctor", "prompt"),
     [

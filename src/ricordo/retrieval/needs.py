@@ -12,7 +12,7 @@ from ricordo.retrieval.query import ALL_EPISODES, KNOWLEDGE, Needs, namings
 from ricordo.storage import Snapshot, owner_names
 from ricordo.storage.values import Filter
 from ricordo.text.change import topics
-from ricordo.text.names import folded_name
+from ricordo.text.names import folded_name, own_relatives, relations_in
 from ricordo.text.sentences import plain_sentences
 
 _FACTS = 6
@@ -96,6 +96,8 @@ def _of_those_asked(
     those of other relatives are left out. Anybody without a known relation may be the user by name, so they stay.
     """
     named = {key for naming in namings(snapshot, scope, prompt) for key in naming.entities}
+    if named or of_oneself:
+        facts = [node for node in facts if relations_in(prompt).issuperset(_relative_in(node.content))]
     subjects = [folded_name(name) for node in facts for name in node.about] if named or of_oneself else []
     if not subjects:
         return list(facts)
@@ -106,6 +108,12 @@ def _of_those_asked(
     meant = {folded_name(name) for each in asked for name in (each.name, *each.aliases)}
     kept = [node for node in facts if not node.about or not others.issuperset(map(folded_name, node.about))]
     return sorted(kept, key=lambda node: meant.isdisjoint(map(folded_name, node.about)))
+
+
+def _relative_in(fact: str) -> frozenset[str]:
+    """Return the relation of the relative that a fact begins with: "My mother is allergic to nuts"."""
+    first = next(iter(own_relatives(fact)), "")
+    return relations_in(first) if first and len(fact.partition(first)[0].split()) <= 1 else frozenset()
 
 
 def _says_of_oneself(text: str, needs: Needs) -> bool:

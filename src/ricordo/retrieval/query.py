@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
@@ -529,10 +529,12 @@ class Needs(NamedTuple):
     """What must not be missed about some topics: index terms anywhere in a fact, and words in a negated one.
 
     `of_oneself`: only what the speaker needs counts, such as for a medicine, unless the prompt names others.
+    `elsewhere`: index terms of what matters for other topics only.
     """
 
     stated: frozenset[str]
     denied: frozenset[str]
+    elsewhere: frozenset[str]
     of_oneself: bool
 
     @property
@@ -547,11 +549,22 @@ class Needs(NamedTuple):
         >>> needs.are_in("Nora doesn't eat fish"), needs.are_in("Nora eats fish")
         (True, False)
         """
-        return self._are_denied_in(fact) or not self.stated.isdisjoint(index_terms(fact))
+        is_stated = self._are_denied_in(fact) or not self.stated.isdisjoint(index_terms(fact))
+        return is_stated and not self._are_elsewhere_in(fact)
 
     def warn_in(self, fact: str) -> bool:
         """Return whether a fact says what somebody cannot have, rather than what they take."""
         return self._are_denied_in(fact) or needs_asked(fact) is not None
+
+    def _are_elsewhere_in(self, fact: str) -> bool:
+        """Return whether each thing that a fact lists matters elsewhere: "penicillin", not "penicillin and nuts". A
+        vegetarian with a cat is no such fact.
+        """
+        if not _dangers().issuperset(self.stated.intersection(index_terms(fact))):
+            return False
+        said = (set(index_terms(part)) for part in _parts_listed().split(fact))
+        named = [terms for terms in said if terms]
+        return bool(self.elsewhere) and not any(self.elsewhere.isdisjoint(terms) for terms in named)
 
     def _are_denied_in(self, fact: str) -> bool:
         # In any language: a short statement may not tell its own ("Non tollero la penicillina").
@@ -595,7 +608,7 @@ def needs_of(prompt: str) -> Needs | None:
     (False, True)
     """
     prompt = prompt[:_LOOKED_AT]
-    words, is_own = _words_in(prompt), asks_for_oneself(prompt)
+    words, is_own = _words_in(prompt) | _pairs_in(prompt), asks_for_oneself(prompt)
     languages = languages_of(prompt)
     found = [
         needs
@@ -607,8 +620,13 @@ def needs_of(prompt: str) -> Needs | None:
     ]
     if not found:
         return None
-    stated, denied = (frozenset().union(*each) for each in zip(*(needs[:2] for needs in found), strict=True))
-    return Needs(stated, denied, of_oneself=all(needs.of_oneself for needs in found))
+    stated, denied, elsewhere = zip(*(needs[:3] for needs in found), strict=True)
+    return Needs(
+        frozenset().union(*stated),
+        frozenset().union(*denied),
+        frozenset.intersection(*elsewhere),
+        of_oneself=all(needs.of_oneself for needs in found),
+    )
 
 
 @cached(maxsize=1_024)
@@ -788,10 +806,23 @@ def _tasks() -> frozenset[str]:
     return all_languages().words(lambda each: each.headings.categories.get("task", ()))
 
 
+@cached()
+def _parts_listed() -> re.Pattern[str]:
+    """Return the pattern of what separates the things that a fact lists, in any language: it may be short."""
+    return all_languages().pattern(
+        lambda each: each.entities.conjunctions, r"[,;.:&/+]|\b(?:{})\b", flags=re.IGNORECASE
+    )
+
+
 def _words_in(text: str) -> frozenset[str]:
     """Return the words of a text, and pairs of characters where words are not divided, in lower case."""
     words = {word.lower() for word in _SPOKEN_WORD.findall(text)}
     return frozenset(words | {term for term in index_terms(text) if not term.isascii() and len(term) == _PAIR})
+
+
+def _pairs_in(text: str) -> frozenset[str]:
+    """Return each two words of a text that follow each other, joined by "_", in lower case."""
+    return frozenset(map("_".join, pairwise(word.lower() for word in _SPOKEN_WORD.findall(text))))
 
 
 @cached()
@@ -804,17 +835,18 @@ def _needs() -> tuple[tuple[str, frozenset[str], Needs], ...]:
         having = [each for each in all_languages() if topic in each.needs]
         return [(word.lower(), any_of((each.code,))) for each in having for word in of(each.needs[topic])]
 
-    def terms(topic: str) -> frozenset[str]:
-        stated = words(topic, lambda need: need.stated)
-        return frozenset(term for word, language in stated for term in index_terms(word, languages=language))
+    def terms(topic: str, of: Callable[[Need], Iterable[str]]) -> frozenset[str]:
+        found = words(topic, of)
+        return frozenset(term for word, language in found for term in index_terms(word, languages=language))
 
     return tuple(
         (
             topic,
             frozenset(word for word, _ in words(topic, lambda need: need.asked)),
             Needs(
-                terms(topic),
+                terms(topic, lambda need: need.stated),
                 frozenset(word for word, _ in words(topic, lambda need: need.denied)),
+                terms(topic, lambda need: need.elsewhere),
                 of_oneself=any(topic in each.needs and each.needs[topic].of_oneself for each in all_languages()),
             ),
         )

@@ -616,12 +616,14 @@ class Need:
 
     A prompt with one of the words `asked` is on the topic; if `of_oneself`, only in the first person: not "How do
     vaccines work?". A fact belongs to it with one of the words `stated`, or with one of `denied` in a negated sentence
-    ("Nora does not eat fish"). `forbidden` finds questions for such facts: "What can't Nora eat?".
+    ("Nora does not eat fish"), unless all that it names is `elsewhere`: an allergy to penicillin for a meal.
+    `forbidden` finds questions for such facts: "What can't Nora eat?". Two words of `asked` are joined by "_".
     """
 
     asked: Words
     stated: Words
     denied: Words = ()
+    elsewhere: Words = ()
     forbidden: Patterns = ()
     of_oneself: bool = False
 
