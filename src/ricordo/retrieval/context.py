@@ -32,6 +32,7 @@ from ricordo.retrieval.query import (
     KNOWLEDGE,
     Request,
     asked_in,
+    asks_for_one_value,
     asks_for_people,
     asks_for_tasks,
     complexity_of,
@@ -275,6 +276,7 @@ _DAYS = 3
 # How many messages in which people state a need of their own are added.
 _TURNS_NEEDED = 3
 _FACTS_EACH = 3
+_FACTS_READ = 20
 _PEOPLE = 12
 _SOURCES_EACH = 2
 _REPLIES_READ = 3
@@ -485,7 +487,7 @@ def _extras(
     facts = [hit for hit in hits if hit.type != "episodic"]
     (before, sources), profiles, people, replies = snapshot.together(
         lambda: _behind(snapshot, scope, {hit.id: keys[hit.id] for hit in facts}),
-        lambda: _profiles(snapshot, scope, prompt, [hit for hit in facts if hit.id not in needed], now=now),
+        lambda: _profiles(snapshot, scope, prompt, [hit for hit in facts if hit.id not in needed], facts, now=now),
         lambda: present_people(snapshot, scope, most=_PEOPLE) if is_of_people else (),
         lambda: _replies(snapshot, scope, hits, keys),
     )
@@ -535,8 +537,12 @@ def _subjects(hits: Iterable[Hit]) -> list[str]:
     return [folded_name(name) for hit in hits if hit.type != "episodic" for name in hit.about]
 
 
-def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit], *, now: int) -> tuple[Profile, ...]:
-    """Return profiles of the entities that the prompt names, then of those the facts are about."""
+def _profiles(
+    snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit], hits: Sequence[Hit], *, now: int
+) -> tuple[Profile, ...]:
+    """Return profiles of the entities that the prompt names, then of those the facts are about. Of one that a hit is
+    about, they tell only what they like or must not have.
+    """
     keys = [key for naming in namings(snapshot, scope, prompt) for key in naming.entities]
     subjects = _subjects(facts)
     named, about = snapshot.together(
@@ -544,9 +550,24 @@ def _profiles(snapshot: Snapshot, scope: Scope, prompt: str, facts: Sequence[Hit
         lambda: snapshot.entities.by_folded_names(scope, subjects) if subjects else [],
     )
     chosen = {each.id: each for each in (*named, *about) if each.merged_into is None and each.closed_at is None}
-    limit = _FACTS_EACH + len(facts)
+    limit = _FACTS_READ + len(facts)
     described = list(chosen.values())[:_PROFILES]
-    return tuple(snapshot.together(*(partial(profile_of, snapshot, scope, e, now=now, limit=limit) for e in described)))
+    profiles = snapshot.together(*(partial(profile_of, snapshot, scope, e, now=now, limit=limit) for e in described))
+    may_matter = not asks_for_one_value(prompt)
+    return tuple(_with_what_matters(each, may_matter) if _is_told_of(each, hits) else each for each in profiles)
+
+
+def _is_told_of(profile: Profile, hits: Iterable[Hit]) -> bool:
+    names = {folded_name(name) for name in (profile.name, *profile.aliases)}
+    return any(
+        not names.isdisjoint(map(folded_name, hit.about)) or any(name in folded_name(hit.content) for name in names)
+        for hit in hits
+    )
+
+
+def _with_what_matters(profile: Profile, may_matter: bool) -> Profile:
+    kept = (node for node in profile.facts if may_matter and node.category == "preference")
+    return replace(profile, facts=tuple(kept))
 
 
 def drafted(

@@ -756,6 +756,11 @@ def asks_for_a_state(question: str) -> bool:
     return len(others) <= _NAME_TERMS and all(word[:1].isupper() or not kin.isdisjoint(words[word]) for word in others)
 
 
+def asks_for_one_value(question: str) -> bool:
+    """Return whether a question asks for somebody, a time, a reason or a state: "Where does Tom live?"."""
+    return intent_of(question) in ("who", "when", "why") or asks_for_a_state(question)
+
+
 @cached()
 def _manner(languages: LanguageSet) -> re.Pattern[str]:
     return languages.pattern(lambda each: each.questions.manner, r"(?<!\w)(?:{})(?!\w)")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.retrieval.answerability import EVERYTHING, answer_odds, asked_for, asked_of, features
-from ricordo.retrieval.query import Intent, Plan, Query, asks_for_tasks, intent_of, is_nod, needs_of
+from ricordo.retrieval.query import Intent, Plan, Query, asks_for_one_value, asks_for_tasks, intent_of, is_nod, needs_of
 from ricordo.retrieval.ranking import Ranked
 from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context, says_little, terms_of
 from ricordo.storage.values import Floor
@@ -353,6 +353,11 @@ def judge(
     apart |= {each.key: "it is about someone other than the question names" for each in compress(best, others)}
     by_name = "it has nothing of the question but the name of its speaker"
     apart |= {each.key: by_name for each in compress(best, weighed.is_only_spoken)}
+    unrelated = set[int]()
+    if query.with_leading:
+        only_named = _only_named(best, evidence, weighed, nodes=nodes, question=query.text)
+        apart |= {each.key: "it has nothing of the question but a name" for each in compress(best, only_named)}
+        unrelated = {each.key for each in compress(best, only_named)}
     reasons = dict(apart)
     low, behind = under_floor(weighed), behind_best(weighed)
     clears = weighed.relevance >= 0
@@ -380,7 +385,7 @@ def judge(
         shown |= _leading(best, weighed.is_fact) - apart.keys()
     newer = _newer_versions(shown, best, links)  # a stale fact alone misleads more than an extra hit
     is_strict = not (query.with_leading or query.judge)
-    shown |= {key for key in newer if not is_strict or relevance[key] >= -_NEARLY}
+    shown |= {key for key in newer if not is_strict or relevance[key] >= -_NEARLY} - unrelated
     return Judged(
         kept=tuple(each for each in best if each.key in shown),
         relevance=relevance,
@@ -388,6 +393,31 @@ def judge(
     )
 
 
+def _only_named(
+    best: Sequence[Ranked], evidence: Evidence, weighed: Weighed, *, nodes: Mapping[int, Node], question: str
+) -> NDArray[np.bool_]:
+    """Return which facts only the name of a person connects with a question that others answer, or that asks for a meal
+    or the like, bool[n]. What the person likes or must not have may matter beside an answer that is no single value.
+    """
+    places = [each.place for each in best]
+    anchored = evidence.anchored[places] & np.array([nodes[each.key].type != "episodic" for each in best], np.bool_)
+    says_nothing = np.where(
+        weighed.is_fact, weighed.relevance < -_FAR_BELOW, evidence.said[:, places].max(axis=0) < _MATCHES
+    )
+    only_named = anchored & says_nothing & ~weighed.is_told & (not evidence.asks_all)
+    answers = anchored & ~only_named & (weighed.relevance >= 0)
+    if not answers.any() and needs_of(question) is None:
+        return np.zeros(len(best), np.bool_)
+    of_likes = [nodes[each.key].category == "preference" for each in best]
+    return np.asarray(only_named & ~(np.array(of_likes, np.bool_) & (not asks_for_one_value(question))), np.bool_)
+
+
+_FAR_BELOW = 1.0
+"""How far below the floor a fact is that only a name connects with a question, in log odds. With 0, contexts lose
+answers on three of the sets of facts.
+"""
+_MATCHES = 0.05
+"""The least match of a fact with a question, without an embedder."""
 _ALPHABETS = "\u2e80"
 """The characters before this one are letters of alphabets; one character of Chinese may be a word."""
 
