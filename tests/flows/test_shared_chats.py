@@ -360,3 +360,20 @@ async def test_what_others_state_of_themselves_answers_no_question_about_my_peop
     first = [(await igor.search(asked)).hits[0].content for asked in ("кем работает моя жена?", "where do I live?")]
     assert first == ["Моя жена Лена работает стоматологом", "I live in Tampere"]
     assert (await igor.search("Where does Dasha live?")).ids[0] == moved.id
+
+
+async def test_what_others_say_of_themselves_is_no_answer_to_a_question_for_ones_own(memory: Any) -> None:
+    ann, tom = of(memory, "ann"), of(memory, "tom")
+    for fact in (
+        "My rent is 900 euros",
+        "Ich wohne in Graz",
+        "Soy alérgico a las nueces",
+        "Our wifi password is a fish",
+    ):
+        await tom.remember(fact, shared=True)
+    for asked, said in (("What is my rent?", "900"), ("Wo wohne ich?", "Graz")):
+        found = (await ann.search(asked, only_relevant=True)).hits
+        assert not any(said in hit.content for hit in found)
+        assert (await tom.search(asked, only_relevant=True)).hits
+    assert "900" in (await ann.search("What is Tom's rent?", only_relevant=True)).hits[0].content
+    assert "fish" in (await ann.search("What is our wifi password?", only_relevant=True)).hits[0].content

@@ -18,7 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ricordo.retrieval.answerability import EVERYTHING, answer_odds, asked_for, asked_of, features
-from ricordo.retrieval.query import Intent, Plan, Query, asks_for_one_value, asks_for_tasks, intent_of, is_nod, needs_of
+from ricordo.retrieval.query import (
+    Intent,
+    Plan,
+    Query,
+    asks_for_a_state,
+    asks_for_one_value,
+    asks_for_tasks,
+    intent_of,
+    is_nod,
+    needs_asked,
+    needs_of,
+)
 from ricordo.retrieval.ranking import Ranked
 from ricordo.retrieval.signals import FITTED, Pool, around, met_in_context, says_little, terms_of
 from ricordo.storage.values import Floor
@@ -28,9 +39,12 @@ from ricordo.text.analyzer import (
     index_terms,
     language_of_function_words,
     raw_words,
+    speaks_for_group,
     speaks_of_themselves,
 )
+from ricordo.text.change import topics
 from ricordo.text.languages import languages_of
+from ricordo.text.names import own_things
 from ricordo.text.sentences import in_first_person
 from ricordo.text.tasks import is_open_task
 
@@ -358,12 +372,14 @@ def judge(
         only_named = _only_named(best, evidence, weighed, nodes=nodes, question=query.text)
         apart |= {each.key: "it has nothing of the question but a name" for each in compress(best, only_named)}
         unrelated = {each.key for each in compress(best, only_named)}
+    theirs = [_is_of_another_speaker(nodes[each.key], query.text) for each in best]
+    apart |= {each.key: "somebody else says it of themselves" for each in compress(best, theirs)}
     reasons = dict(apart)
     low, behind = under_floor(weighed), behind_best(weighed)
     clears = weighed.relevance >= 0
     if query.with_leading and not evidence.names_stranger:  # a missing memory costs a context more than an extra line
         clears |= (weighed.as_turns >= 0) & ~low
-    if not clears[~(others | nods | weighed.is_only_spoken)].any():
+    if not clears[~(others | nods | weighed.is_only_spoken | np.array(theirs, np.bool_))].any():
         nothing = "nothing in the memory stands out from chance for this question"
         return Judged(kept=(), relevance=relevance, reasons={each.key: nothing for each in best} | reasons)
     kept: list[Ranked] = []
@@ -431,6 +447,20 @@ def _is_a_letter(node: Node, asked: Set[str]) -> bool:
         return False
     known = [each for each in said if each.isalnum()]
     return len(known) <= 2 and all(each.isalpha() and each < _ALPHABETS for each in known) and said not in asked
+
+
+def _is_of_another_speaker(node: Node, question: str) -> bool:
+    """Return whether a fact tells what is somebody else's, in the first person, where a question asks for one's own:
+    "My rent is 900 euros", said by Tom, for "What is my rent?".
+    """
+    if node.type == "episodic" or not node.speaker or speaks_for_group(question) or speaks_for_group(node.content):
+        return False
+    if not set(index_terms(question)).isdisjoint(index_terms(node.speaker)):
+        return False
+    if not own_things(question).isdisjoint(own_things(node.content)):
+        return True
+    is_of_asker = speaks_of_themselves(question) and (asks_for_a_state(question) or needs_asked(question) is not None)
+    return is_of_asker and topics(node.content).is_of_self
 
 
 def _is_nod(node: Node, intent: Intent) -> bool:

@@ -636,6 +636,16 @@ def own_relatives(text: str) -> tuple[str, ...]:
     return tuple(text[start : relation.end] for start, relation in _own_relations(text, languages_of(text)))
 
 
+def own_things(text: str) -> frozenset[str]:
+    """Return the index terms of the two words after each "my" in a text.
+
+    >>> sorted(own_things("What is my rent?"))
+    ['rent']
+    """
+    behind = (text[found.end() :] for found in _possessive(languages_of(text)).finditer(text))
+    return frozenset(term for rest in behind for word in _WORDS.findall(rest)[:2] for term in index_terms(word))
+
+
 def words_for(predicate: str) -> list[str]:
     """Return all forms of all words for a relation, folded."""
     return [word for word, name in relation_words().items() if name == predicate]
