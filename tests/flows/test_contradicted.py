@@ -130,6 +130,37 @@ async def test_where_an_older_fact_about_somebody_is_shown_the_newer_one_is_besi
     assert facts[old] == f"perhaps out of date, newer: “{new}”" and not facts.get(new)
 
 
+DOUBTED = (
+    ("I work as a nurse at St Mary's hospital", "I handed in my notice at the hospital", "Where do I work?"),
+    ("My therapist is Dr. Holm", "Dr. Holm moved away", "Which therapist do I see?"),
+    ("Mein Zahnarzt ist Dr. Weber", "Dr. Weber ist in Rente gegangen", "Zu welchem Zahnarzt gehe ich?"),
+    ("Il mio meccanico è Gino", "Gino è andato in pensione", "Quale meccanico ho?"),
+    ("Мой врач — доктор Котов", "Доктор Котов ушёл на пенсию", "Кто мой врач?"),
+)
+
+
+@pytest.mark.parametrize("embedder", ["default", None])
+@pytest.mark.parametrize(("old", "new", "question"), DOUBTED)
+async def test_a_fact_in_doubt_stands_below_the_newer_one_in_every_answer(
+    old: str, new: str, question: str, embedder: str | None
+) -> None:
+    memory = await Memory.open(":memory:", embedder=embedder)
+    for other in ("I like hiking in the Alps", "Our wifi password is on the fridge", "Leo likes jazz"):
+        await memory.remember(other)
+    await memory.remember(old)
+    await memory.remember(new)
+    (review,) = await memory.review(kind="conflict")
+    assert (review.older.content, review.newer.content) == (old, new)
+    for options in ({}, {"judge": True}, {"only_relevant": True}):
+        hits = [hit for hit in await memory.search(question, **options) if hit.content in (old, new)]
+        assert [hit.content for hit in hits] == [new, old]
+        assert [each.content for each in hits[1].doubted_by] == [new]
+        assert all(hit.is_relevant is not False for hit in hits)
+    lines = [line for line in str(await memory.context(question)).splitlines() if line.startswith("- ")]
+    assert [line.startswith(f"- {new}") for line in lines if new in line] == [True, False]
+    await memory.close()
+
+
 async def test_a_message_whose_fact_is_in_doubt_stands_beside_the_newer_one(memory: Any) -> None:
     for number, said in enumerate(("I can't eat shellfish", "Actually I can eat shellfish, the test was wrong")):
         await memory.add(said, session=f"s{number}")

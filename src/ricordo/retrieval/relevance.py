@@ -335,8 +335,8 @@ def _sums(values: Floats, floor: Floor) -> tuple[NDArray[np.float64], NDArray[np
     return even + TUNING.near_weight * np.maximum(0.0, units[:, 1] - TUNING.near), even
 
 
-_NEARLY = 1.5
-"""How far below the floor a change may be that a strict list shows before the fact it changes."""
+NEARLY = 1.5
+"""How far below the floor a fact may be that a strict list shows with a change of it, or a change with the fact."""
 
 
 def judge(
@@ -401,7 +401,7 @@ def judge(
         shown |= _leading(best, weighed.is_fact) - apart.keys()
     newer = _newer_versions(shown, best, links)  # a stale fact alone misleads more than an extra hit
     is_strict = not (query.with_leading or query.judge)
-    shown |= {key for key in newer if not is_strict or relevance[key] >= -_NEARLY} - unrelated
+    shown |= {key for key in newer if not is_strict or relevance[key] >= -NEARLY} - unrelated
     return Judged(
         kept=tuple(each for each in best if each.key in shown),
         relevance=relevance,

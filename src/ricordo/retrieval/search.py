@@ -64,7 +64,7 @@ from ricordo.retrieval.ranking import (
     totals_of,
     weigh,
 )
-from ricordo.retrieval.relevance import MEASURES, Judged, asks_for_any_event, evidence_of, judge, topic_terms
+from ricordo.retrieval.relevance import MEASURES, NEARLY, Judged, asks_for_any_event, evidence_of, judge, topic_terms
 from ricordo.retrieval.signals import (
     WEIGHTS,
     Pool,
@@ -104,6 +104,7 @@ from ricordo.text.change import (
     begins,
     by_meaning,
     has_begun,
+    has_doubts,
     in_full,
     names_another_thing,
     of_another,
@@ -245,12 +246,14 @@ def find(
     if not (filter_.archived or plan.is_of_changes or is_told):
         weighed, instead = _present_answer_first(weighed, known, plan)
         links += instead
+    doubts = _doubts(known, plan, zone)
+    weighed = _newer_in_doubt_first(weighed, doubts)
     known, judged = replace(known, nodes={**known.nodes, **told.nodes}), None
     if query.only_relevant or query.judge:
         links += _told(weighed, known)
         if query.with_leading:
             links += _nearest_newer(weighed[:_COMPARED], known, plan)
-        judged = _judged(pool, weighed, known, plan, links=links, sure=dated.keys() | held | held_before)
+        judged = _judged(pool, weighed, known, plan, links=links, doubts=doubts, sure=dated.keys() | held | held_before)
         if weighed and not judged.kept and (pool is None or plan.floor is None):
             degraded.append("relevance: no time left")
     left_out = judged if query.only_relevant else None
@@ -480,6 +483,53 @@ def _with_changes(hits: Sequence[Ranked], known: Shortlist, query: Query) -> lis
             found.append(hit._replace(key=newest))
         found.append(hit)
     return found
+
+
+def _doubts(known: Shortlist, plan: Plan, zone: ZoneInfo) -> dict[int, list[int]]:
+    """Return the newer facts of open conflicts that tell a change, the latest first, by the key of the older one. They
+    hold in the time of the question, and are of what it asks for.
+    """
+    query = plan.query
+    if query.is_narrowed or query.filter.archived or (plan.is_of_past and _coming_day(plan, zone) is None):
+        return {}
+    day = _coming_day(plan, zone) or _today(plan, zone)
+    found: dict[int, list[int]] = {}
+    for older, newer, _ in known.conflicts:
+        node = known.nodes.get(newer)
+        if node is None or not _tells_change_of(known.nodes.get(older), node):
+            continue
+        is_asked = not query.filter.types or node.type in query.filter.types
+        if is_asked and not _is_to_come(node, day=day, zone=zone) and not _names_another(known, older, newer, plan):
+            found.setdefault(older, []).append(newer)
+    for keys in found.values():
+        keys.sort(key=lambda key: (_stated_at(known.nodes[key]), key), reverse=True)
+    return found
+
+
+def _tells_change_of(older: Node | None, newer: Node) -> bool:
+    if not says_change(in_full(newer.content)):
+        return False
+    return older is None or not (has_doubts(older.content, newer.content) or _is_of_a_relative_only(older, newer))
+
+
+def _newer_in_doubt_first(hits: Sequence[Ranked], doubts: Mapping[int, Sequence[int]]) -> list[Ranked]:
+    """Return hits with each newer fact of an open conflict right above the older one or higher, found or not."""
+    if not doubts:
+        return list(hits)
+    own = {hit.key: hit for hit in hits}
+    ordered: dict[int, Ranked] = {}
+    for hit in hits:
+        above, chain = [hit.key], dict[int, None]()
+        while above:
+            key = above.pop()
+            if key not in chain and key not in ordered:
+                chain[key] = None
+                above += doubts.get(key, ())
+        for key in reversed(chain):
+            moved = own.get(key) or hit._replace(key=key)
+            score = max(moved.score, hit.score)
+            ordered[key] = moved._replace(score=score, moved=moved.moved + score - moved.score)
+    return list(ordered.values())
 
 
 def _replaced_by_words(snapshot: Snapshot, plan: Plan, *, scope: Scope, until: float) -> list[tuple[str, int]]:
@@ -1378,14 +1428,20 @@ def _judged(
     plan: Plan,
     *,
     links: Sequence[tuple[int, int]],
+    doubts: Mapping[int, Sequence[int]],
     sure: Set[int],
 ) -> Judged:
-    """Return which top results are relevant, some of them for sure; only these if there was no time to decide."""
+    """Return which top results are relevant, some of them for sure; only these if there was no time to decide. Of an
+    open conflict, both facts are if the older one is, or the newer one is and the older one nearly.
+    """
     if pool is None or plan.floor is None or (plan.is_of_changes and sure):
         return Judged(kept=tuple(each for each in weighed if each.key in sure), relevance={}, reasons={})
     candidates = [each for each in weighed if each.place != APART]
     found = judge(candidates, evidence_of(pool, plan), plan.floor, nodes=known.nodes, query=plan.query, links=links)
     kept = sure | {each.key for each in found.kept}
+    for older, newer in doubts.items():
+        if older in kept or (found.relevance.get(older, -inf) >= -NEARLY and not kept.isdisjoint(newer)):
+            kept = {*kept, older, *newer}
     return replace(
         found,
         kept=tuple(each for each in weighed if each.key in kept),
