@@ -417,3 +417,38 @@ async def test_another_name_or_a_word_is_no_possessive_form(memory: Any, name: s
     other = await memory.remember(text)
     await memory.settle()
     assert other.id not in {each.id for each in await memory.search("party", entity=name, limit=20)}
+
+
+@pytest.mark.parametrize(
+    ("question", "own", "others"),
+    [
+        ("What does Nadine do?", "Nadine works as a florist", ["Tom told Nadine about it", "I lent Nadine the drill"]),
+        ("Tell me about Nadine", "Nadine works as a florist", ["I lent Nadine the drill"]),
+        ("Was macht Lena?", "Lena arbeitet als Floristin", ["Ich habe Lena die Bohrmaschine geliehen"]),
+        ("Que fait Chloé ?", "Chloé est fleuriste", ["J'ai prêté la perceuse à Chloé"]),
+    ],
+)
+async def test_what_is_about_a_person_precedes_what_only_mentions_the_person(
+    memory: Any, question: str, own: str, others: list[str]
+) -> None:
+    fact = await memory.remember(own)
+    for other in others:
+        await memory.remember(other)
+    await memory.settle()
+    assert (await memory.search(question)).ids[0] == fact.id
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What did I lend to Nadine?", "I lent the drill to Nadine"),
+        ("What does Nadine's brother do?", "Nadine's brother works as a plumber"),
+    ],
+)
+async def test_a_question_about_somebody_else_finds_what_mentions_the_person(
+    memory: Any, question: str, first: str
+) -> None:
+    fact = await memory.remember(first)
+    await memory.remember("Nadine is a florist")
+    await memory.settle()
+    assert (await memory.search(question)).ids[0] == fact.id

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Container, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -227,7 +227,7 @@ def find(
     keys, model = [*(each.key for each in short), *(newest for _, newest in replaced)], next(iter(plan.vectors), 0)
     told = _as_own(snapshot.shortlist(scope, keys, archived=filter_.archived, now=plan.now, model=model), scope.owner)
     known = _by_owner(told, snapshot, scope.owner)
-    weighed, links = _weighed(short, known, plan, zone=zone, names_entities=bool(named))
+    weighed, links = _weighed(short, known, plan, zone=zone, named=named)
     weighed, held_before = _with_successors(weighed, known, found, plan, replaced=replaced)
     dated = _days_named(weighed, known, plan, zone)
     habits: dict[int, date] = {}
@@ -394,7 +394,7 @@ def _with_asked(
 
 
 def _weighed(
-    short: Sequence[Ranked], known: Shortlist, plan: Plan, *, zone: ZoneInfo, names_entities: bool
+    short: Sequence[Ranked], known: Shortlist, plan: Plan, *, zone: ZoneInfo, named: Sequence[Naming]
 ) -> tuple[list[Ranked], list[tuple[int, int]]]:
     """Return the best memories that are in force, by score and by the properties of each memory, best first; and pairs
     of which the first says that the second has changed.
@@ -408,9 +408,10 @@ def _weighed(
             else weight
             for each, weight in zip(alive, weights, strict=True)
         ]
-    others = set() if names_entities else _of_another(alive[:_COMPARED], known, plan)
-    others |= _said_of_themselves(alive[:_COMPARED], known, plan, names_entities=names_entities)
-    weighed = weigh(alive, weights, now=plan.now, of_another=others)
+    others = set() if named else _of_another(alive[:_COMPARED], known, plan)
+    others |= _said_of_themselves(alive[:_COMPARED], known, plan, names_entities=bool(named))
+    mentioning = _only_mentioning(alive[:_COMPARED], known, plan, named)
+    weighed = weigh(alive, weights, now=plan.now, of_another=others, only_mentioning=mentioning)
     coming = _coming_day(plan, zone)
     if plan.query.filter.archived or (plan.is_of_past and coming is None):
         return weighed, []
@@ -1148,6 +1149,25 @@ def _of_another(best: Sequence[Ranked], known: Shortlist, plan: Plan) -> Set[int
     others = of_another(plan.query.text, facts)
     later = {newer for newer, older in known.versions if older in facts and older not in others}
     return others - later | of_another_name(plan.query.text, facts)
+
+
+def _only_mentioning(best: Sequence[Ranked], known: Shortlist, plan: Plan, named: Sequence[Naming]) -> Set[int]:
+    """Return the keys of facts that mention a person in the question but are not about one: "I lent Nadine the drill"
+    beside "Nadine is a florist". None if no fact is about one, or if the question is about somebody of theirs or the
+    user: "What does Nadine's brother do?", "What did I lend Nadine?".
+    """
+    nodes = [known.nodes[each.key] for each in best if each.key in known.nodes]
+    facts = [node for node in nodes if named and _stands_alone(node)]
+    about = {node.key for node in facts if _names_any(node.about, named)}
+    asked, names = topics(plan.query.text), frozenset[str]().union(*(naming.terms for naming in named))
+    if not about or asked.others or (asked.is_own and not names.issuperset(plan.terms)):
+        return set()
+    return {node.key for node in facts if node.key not in about and _names_any((node.content,), named)}
+
+
+def _names_any(texts: Iterable[str], named: Sequence[Naming]) -> bool:
+    terms = {term for text in texts for term in index_terms(text)}
+    return any(naming.terms and naming.terms <= terms for naming in named)
 
 
 def _said_of_themselves(best: Sequence[Ranked], known: Shortlist, plan: Plan, *, names_entities: bool) -> Set[int]:
