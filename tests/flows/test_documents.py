@@ -505,6 +505,28 @@ async def test_a_note_whose_facts_were_imported_is_not_stored_again_until_the_im
     assert (await watching(plain, folder).step(settled_s=0)).added == ["cats.md"]
 
 
+async def test_an_imported_note_that_was_edited_since_is_not_stored_again(plain, folder):
+    write(folder / "deep" / "cats.md", "# Cats\n- Cats stay at home\n- Cats sleep\n- Cats eat fish\n")
+    await plain.import_(folder / "deep" / "cats.md")
+    write(folder / "deep" / "cats.md", "# Cats\n- Cats go out\n- Cats sleep all day\n- Cats eat fish\n")
+    write(
+        folder / "birds.md", "# Cats\n- Birds sing\n- Birds fly\n- Cats eat fish\n"
+    )  # another note with one line of it
+    step = await watching(plain, folder).step(settled_s=0)
+    assert (list(step.refused), "birds.md" in step.added) == (["deep/cats.md"], True)
+
+
+async def test_an_import_leaves_out_the_notes_that_are_watched(plain, folder):
+    await watching(plain, folder).step(settled_s=0)
+    with pytest.raises(InvalidError, match="watch"):
+        await plain.import_(folder)
+    with pytest.raises(InvalidError, match="watch"):
+        await plain.import_(folder / "dogs.md")
+    write(folder / "cats.md", "- Cats stay at home\n")
+    report = await plain.import_(folder)
+    assert (report.facts, report.skipped) == (1, ("1 watched note: dogs.md",))
+
+
 async def test_a_short_table_stays_in_one_passage(plain):
     rows = "".join(f"| R{number} | {number}.2 | a somewhat longer remark on this sample |\n" for number in range(6))
     table = f"| sample | pH | remark |\n|---|---|---|\n{rows}"

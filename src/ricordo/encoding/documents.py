@@ -457,11 +457,11 @@ def listed(snapshot: Snapshot, scope: Scope, *, at: datetime, most: int, archive
     return [document_of(node) for node in found if node.is_title_page]
 
 
-def count_watched(snapshot: Snapshot, scope: Scope, path: Path, *, at: datetime) -> int:
-    """Return how many of the latest documents `watch` keeps in step with a file, or with the files of a folder."""
+def watched_files(snapshot: Snapshot, scope: Scope, path: Path, *, at: datetime) -> frozenset[Path]:
+    """Return the files that `watch` keeps in step with the latest documents: a file itself, or those of a folder."""
     found = listed(snapshot, scope, at=at, most=_LISTED_MOST)
     files = [Path(each.source.replace(ROOT_ENDS, "/")) for each in found if each.source and ROOT_ENDS in each.source]
-    return sum(file.is_relative_to(path) for file in files)
+    return frozenset(file for file in files if file.is_relative_to(path))
 
 
 def document_of(page: Node) -> Document:

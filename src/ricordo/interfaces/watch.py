@@ -10,11 +10,12 @@ import asyncio
 import os
 import stat
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache as cached
 from hashlib import sha256
-from itertools import product
+from itertools import chain, product
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -127,7 +128,7 @@ class Watch:
         self.name = (name or self.folder.name).replace("/", "_") or "files"
         self._done: dict[str, _Seen] = {}
         self._first_seen: dict[str, tuple[_Seen, float]] = {}
-        self._imported: Set[_Said] | None = None  # in this scan
+        self._imported: Mapping[_Said, Set[str]] | None = None  # in this scan
         self._devices: Collection[str] = ()  # the names of this one
         self._unread: Mapping[str, str] = {}  # what could not be read in the last scan
 
@@ -303,8 +304,8 @@ class Watch:
         (done.moved if moved is not None else done.changed if before is not None else done.added).append(file.relative)
 
     async def _is_imported(self, file: _File) -> bool:
-        """Return whether `import` has stored most facts of a note. A few may also be in other notes. Where it found the
-        note, and so what it took for the subject of its facts, does not matter.
+        """Return whether `import` has stored facts of a note: one from a note of its path, or most of them from
+        anywhere, as a few may also be in other notes.
         """
         if not _is_markdown(file.path):
             return False
@@ -313,11 +314,14 @@ class Watch:
         if not self._imported:
             return False
         read = await asyncio.to_thread(markdown.read, Source(file.path), Destination(owner="", chat=""))
-        said = 0
+        said, path = 0, file.path.as_posix()
         for each in read.facts.values():
             day, heading = str(each.at or "")[:10], (each.fact.attributes or {}).get("heading", "")
             texts = {each.fact.content, each.fact.content.removeprefix(f"{heading}: ")}
-            said += any((text, day) in self._imported for text in texts)
+            found = [self._imported[text, day] for text in texts if (text, day) in self._imported]
+            if any(path.endswith(f"/{title}") for title in chain.from_iterable(found)):
+                return True
+            said += bool(found)
         return said * 2 > len(read.facts)
 
     def _says_nothing(self, name: str, text: str) -> str:
@@ -329,9 +333,9 @@ class Watch:
         is_said = any(isinstance(each, markdown.Item) for each in markdown.outline(text))
         return "" if is_said or any(properties(fields_of(text))) else "empty"
 
-    async def _imported_facts(self) -> Set[_Said]:
-        """Return what imported facts say, each with its day and without one."""
-        found, zone = set[_Said](), self._memory.store_view.zone
+    async def _imported_facts(self) -> Mapping[_Said, Set[str]]:
+        """Return what imported facts say, each with its day and without one, and the paths of their files."""
+        found, zone = defaultdict[_Said, set[str]](set), self._memory.store_view.zone
         for type, archived in product(_KNOWLEDGE, (False, True)):
             cursor: str | None = None
             while True:
@@ -339,7 +343,8 @@ class Watch:
                 for node in page.nodes:
                     if node.origin == "import":
                         day = node.event_time.astimezone(zone).date().isoformat()
-                        found |= {(node.content, day), (node.content, "")}
+                        for said in ((node.content, day), (node.content, "")):
+                            found[said] |= {title for title in (node.attributes.get("title"),) if title}
                 if (cursor := page.cursor) is None:
                     break
         return found

@@ -384,15 +384,24 @@ def fits(source: Source) -> bool:
     return source.path.name.lower().endswith(SUFFIXES) or re.search(r"(?m)^(#{1,6} |[-*+] )\S", text) is not None
 
 
+def has_unwatched(source: Source) -> bool:
+    """Return whether a source has a markdown file that is not kept in step as a document."""
+    names = (name for name in source.names if name.lower().endswith(SUFFIXES))
+    return source.is_folder and any(source.path.resolve() / name not in source.watched for name in names)
+
+
 def read(source: Source, destination: Destination) -> Records:
     """Read a single file, or all markdown files of a folder in the order of their names."""
     reading = _Reading(format=NAME, destination=destination)
     names = [name for name in source.names if name.lower().endswith(SUFFIXES)]
     settings = templates_of(source.path) if source.is_folder else ()
-    templates = list[str]()
+    templates, watched = list[str](), list[str]()
     for name in names if source.is_folder else [None]:
         if name is not None and is_conflict_copy(name):
             source.notes.append(f"{name}: left out, as it is a conflict copy")
+            continue
+        if name is not None and source.path.resolve() / name in source.watched:
+            watched.append(name)
             continue
         try:
             file = source.text(name)
@@ -409,9 +418,10 @@ def read(source: Source, destination: Destination) -> Records:
             reading.file(file.name, file.text, changed_at=file.changed_at)
             unread = unread_fields(file.text.replace("\r\n", "\n").split("\n"))
             source.notes += (f"{file.name} {each}" for each in unread)
-    if templates:
-        shown = ", ".join(templates[:_MOST_SHOWN]) + (" and more" if len(templates) > _MOST_SHOWN else "")
-        reading.skipped.append(f"{plural(len(templates), 'template')}: {shown}")
+    for kind, left_out in (("template", templates), ("watched note", watched)):
+        if left_out:
+            shown = ", ".join(left_out[:_MOST_SHOWN]) + (" and more" if len(left_out) > _MOST_SHOWN else "")
+            reading.skipped.append(f"{plural(len(left_out), kind)}: {shown}")
     reading.people += reading.names()
     return reading
 

@@ -173,8 +173,9 @@ async def import_path(
     context = replace(context, changed_at=source.changed_at)
     if chosen.name == markdown.NAME:
         at = from_ms(context.now)
-        if twice := await store.read(lambda tx: documents.count_watched(tx, scope, path.resolve(), at=at)):
-            told = f"{path}: nothing was imported: `watch` already keeps {plural(twice, 'note')} of it in step"
+        source.watched = await store.read(lambda tx: documents.watched_files(tx, scope, path.resolve(), at=at))
+        if source.watched and not await asyncio.to_thread(markdown.has_unwatched, source):
+            told = f"{path}: nothing was imported: `watch` already keeps {plural(len(source.watched), 'note')} in step"
             raise InvalidError(told, hint="to have their lines as facts instead, remove what `documents` lists of it")
     with ExitStack() as stack:
         if chosen.name == complete.NAME and not dry_run:

@@ -59,6 +59,7 @@ class Source:
         self.path = path
         self.notes: list[str] = []
         self.damaged: dict[str, None] = {}  # notes on incomplete files, in order
+        self.watched: frozenset[Path] = frozenset()  # the files that are documents already
         self._unpacked: dict[str, int] = {}  # bytes by member
         self._status = _checked_place(path, store)
 
