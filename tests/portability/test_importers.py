@@ -470,6 +470,30 @@ async def test_lines_of_one_note_are_no_changes_of_each_other(tmp_path: Path) ->
             assert name in (await memory.search(f"{name} Dosis"))[0].content
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Me", "vegetarian since 2019"),
+        ("About me", "allergic to peanuts"),
+        ("Ich", "Vegetarier seit 2019"),
+        ("Moi", "gaucher"),
+        ("Yo", "vegetariano desde 2019"),
+        ("Su di me", "mancino"),
+        ("Eu", "canhoto"),
+        ("Я", "живу в Казани"),
+        ("关于我", "素食者"),
+    ],
+)
+async def test_a_note_about_me_is_about_the_owner(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault" / f"{name}.md").write_text(f"# {name}\n- {text}\n", encoding="utf-8")
+    (tmp_path / "vault" / "Memo.md").write_text("- Blue\n")
+    async with Memory.open(tmp_path / "me.db", embedder=None) as memory:
+        await memory.import_(tmp_path / "vault")
+        stored = {node.content: node.about for node in (await memory.list(limit=20)).nodes}
+    assert stored == {text: (), "Memo: Blue": ("Memo",)}
+
+
 async def test_a_link_to_a_school_a_club_or_a_book_makes_no_person(tmp_path: Path) -> None:
     links = {
         "organization": [
