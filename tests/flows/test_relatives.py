@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ricordo import NotFoundError
+from ricordo import Memory, NotFoundError
 
 BESIDE = """
 My wife Sarah hates cilantro | my wife | Sarah
@@ -248,3 +248,39 @@ async def test_a_stated_relation_counts_more_than_a_name_that_is_one(memory: Any
     await memory.add("I take insulin", speaker="Papa", session="friends")
     await memory.remember("My father is Karl")
     assert (await memory.entity("my father")).name == "Karl"
+
+
+UNKNOWN_RELATIVES = (
+    "Where does my mother-in-law live?",
+    "Was macht meine Schwiegermutter?",
+    "Où travaille mon oncle ?",
+    "¿Dónde vive mi suegra?",
+    "Dove lavora mio fratello?",
+    "Onde mora a minha tia?",
+    "Кем работает моя тёща?",
+)
+
+
+@pytest.mark.parametrize("embedder", ["default", None])
+async def test_what_is_known_of_others_answers_no_question_about_an_unknown_relative(embedder: str | None) -> None:
+    async with Memory.open(":memory:", embedder=embedder) as memory:
+        for text in (
+            "I work at Globex as an accountant",
+            "I live in Leipzig",
+            "My sister Nadine is a florist",
+            "Meine Mutter Ilse wohnt in Bonn",
+            "My grandma bakes on Sundays",
+            "My boss Karen is strict",
+            "Karen lives in Halle",
+        ):
+            await memory.remember(text)
+        await memory.settle(600)
+        for question in UNKNOWN_RELATIVES:
+            assert not await memory.search(question, only_relevant=True), question
+            assert await memory.context(question) is None, question
+        for question, answer in (
+            ("What does my sister do?", "My sister Nadine is a florist"),
+            ("When does my grandmother bake?", "My grandma bakes on Sundays"),
+            ("Where does my boss live?", "Karen lives in Halle"),
+        ):
+            assert (await memory.search(question, only_relevant=True))[0].content == answer

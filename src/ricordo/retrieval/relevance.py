@@ -43,8 +43,8 @@ from ricordo.text.analyzer import (
     speaks_of_themselves,
 )
 from ricordo.text.change import topics
-from ricordo.text.languages import languages_of
-from ricordo.text.names import own_things
+from ricordo.text.languages import cached, languages_of
+from ricordo.text.names import own_relatives, own_things, relations_asked
 from ricordo.text.sentences import in_first_person
 from ricordo.text.tasks import is_open_task
 
@@ -151,6 +151,8 @@ class Evidence:
         is_named: the question names an entity in memory.
         asks_all: the question has no topic besides names.
         names_stranger: the question has a word that is written like a name and occurs in no memory.
+        unknown_relatives: the terms of each word for a relative of the speaker that the question mentions, if
+            nobody is known as that.
         in_period: bool[size], whether the memory is from the period, if the question asks for nothing else.
     """
 
@@ -170,6 +172,7 @@ class Evidence:
     is_named: bool = False
     asks_all: bool = False
     names_stranger: bool = False
+    unknown_relatives: tuple[frozenset[str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +233,14 @@ def evidence_of(pool: Pool, plan: Plan) -> Evidence:
         is_named=is_named,
         asks_all=not asked.words,
         names_stranger=any(pool.frequencies.get(word) == 0 for word in strange - names),
+        unknown_relatives=() if is_named else _terms_of_relatives(plan.query.text),
     )
+
+
+@cached(maxsize=256)
+def _terms_of_relatives(question: str) -> tuple[frozenset[str], ...]:
+    words = (word for words in relations_asked(question).values() for word in words)
+    return tuple({frozenset(index_terms(word)) for word in words})
 
 
 def _in_period(pool: Pool, plan: Plan) -> NDArray[np.bool_]:
@@ -506,6 +516,8 @@ def weigh_up(
     as_turns = whole + TUNING.anchor * anchored
     beside = evidence.beside[:, places]
     others = evidence.names_others[places] & ~evidence.anchored[places] & ~(beside >= TUNING.met).any(axis=0)
+    relatives = evidence.unknown_relatives
+    of_nobody_asked = np.array([_is_of_another(nodes[each.key], relatives) for each in best], np.bool_)
     is_own = speaks_of_themselves(question)
     of_somebody = [_is_about_somebody(nodes[each.key], is_own=is_own) for each in best]
     is_fact = np.array([bool(floor.model) and nodes[each.key].type != "episodic" for each in best], np.bool_)
@@ -543,7 +555,7 @@ def weigh_up(
         relevance=np.maximum(relevance, told),
         as_turns=np.maximum(as_turns, told),
         even=even,
-        is_of_others=np.array(of_somebody, np.bool_) & others & ~is_asked,
+        is_of_others=(of_nobody_asked | (np.array(of_somebody, np.bool_) & others)) & ~is_asked,
         is_only_spoken=_only_spoken(evidence, floor, places) & ~(names_them | labelled | is_needed | is_told),
         is_fact=is_fact,
         is_told=is_told,
@@ -557,6 +569,17 @@ def _met_by_chance(said: Floats) -> NDArray[np.float64]:
     missing = max(0, TUNING.many - said.shape[1])
     met = said.sum(axis=1, dtype=np.float64) + missing * TUNING.usual_chance
     return np.asarray(met / (said.shape[1] + missing), np.float64)
+
+
+def _is_of_another(node: Node, relatives: Sequence[frozenset[str]]) -> bool:
+    """Return whether a fact is about somebody, and has none of the words for the relatives of a question, if there are
+    some. What the speaker says of themselves or another relative is about those.
+    """
+    if not relatives or node.type == "episodic":
+        return False
+    text, terms = node.content[:_BEGINNING], frozenset(index_terms(node.content))
+    is_of_somebody = bool(node.about) or begins_with_oneself(text) or bool(own_relatives(text))
+    return is_of_somebody and not any(each <= terms for each in relatives)
 
 
 def _is_about_somebody(node: Node, *, is_own: bool) -> bool:
