@@ -452,3 +452,36 @@ async def test_a_question_about_somebody_else_finds_what_mentions_the_person(
     await memory.remember("Nadine is a florist")
     await memory.settle()
     assert (await memory.search(question)).ids[0] == fact.id
+
+
+SOURCES = (
+    "Priya wrote that the boiler is leaking",
+    "Priya told me the office closes at 6",
+    "Priya meint, die Heizung ist kaputt",
+    "Priya a dit que le chauffage est en panne",
+    "Priya dijo que la caldera pierde agua",
+    "Priya ha detto che il forno è rotto",
+    "Priya disse que o gás acabou",
+    "Лена сказала, что котёл течёт",
+)
+OWN = (
+    "Priya told me she moved",
+    "Priya says hi",
+    "Priya wrote a book about bees",
+    "Priya confirmed the booking",
+    "Priya sagt, sie kommt später",
+    "Priya a dit qu'elle déménage",
+    "Priya dijo que vive en Roma",
+    "Priya ha detto che vive a Roma",
+    "Priya disse que mora em Lisboa",
+    "Лена сказала, что переехала",
+)
+
+
+async def test_who_tells_something_is_its_source_and_not_its_subject(memory: Any) -> None:
+    await memory.remember("My colleague Priya plays the cello")
+    await memory.remember("Моя коллега Лена играет на скрипке")
+    assert [text for text in SOURCES if (await memory.remember(text)).about] == []
+    assert [text for text in OWN if not (await memory.remember(text)).about] == []
+    await memory.settle(600)
+    assert SOURCES[0] in [hit.content for hit in await memory.search("What did Priya write?")]

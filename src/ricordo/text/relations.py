@@ -322,14 +322,21 @@ def _subject() -> re.Pattern[str]:
     return re.compile(rf"\s*(?P<first>{name})(?:\s+(?:{joined})\s+(?P<second>{name}))?\s+(?P<next>[^\W\d_][\w'’-]*)")
 
 
+@cached()
+def _reporting() -> re.Pattern[str]:
+    return all_languages().pattern(lambda each: each.relations.reporting, flags=re.IGNORECASE)
+
+
 def plain_subjects(text: str) -> tuple[str, ...]:
     """Return the names that a statement begins with. They are candidates: the caller checks that they are known.
 
     >>> plain_subjects("Anna lives in Paris"), plain_subjects("Anna's sister lives in Rome")
     (('Anna',), ())
+    >>> plain_subjects("Anna wrote that the boiler is leaking"), plain_subjects("Anna wrote that she moved")
+    ((), ('Anna',))
     """
-    found = _subject().match(with_name_capitals(text[:200]))
-    if found is None or found["next"][0].isupper():
+    found = _subject().match(text := with_name_capitals(text[:200]).replace("’", "'"))
+    if found is None or found["next"][0].isupper() or _reporting().match(text, found.start("next")):
         return ()
     return tuple(name for name in (found["first"], found["second"]) if name)
 

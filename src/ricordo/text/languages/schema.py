@@ -101,10 +101,12 @@ class Relations:
     without any name a marriage). `deaths` say that somebody died, and are read in the same texts. `counts` are words
     before a relation that show several people: "two sons", "мои дочери". `have` names them as <COUNT>. `also_friends`
     are words for somebody's partner that also mean a friend. `new` tells that somebody took a relation over.
+    `reporting` is what stands behind a name that is only the source of a statement about something else: "wrote that".
     """
 
     words: Mapping[str, Words] = field(default_factory=dict)
     plurals: Mapping[str, Words] = field(default_factory=dict)
+    reporting: Patterns = ()
     whole: Mapping[str, Words] = field(default_factory=dict)
     new: Patterns = ()
     bare: Words = ()
