@@ -384,12 +384,6 @@ def fits(source: Source) -> bool:
     return source.path.name.lower().endswith(SUFFIXES) or re.search(r"(?m)^(#{1,6} |[-*+] )\S", text) is not None
 
 
-def has_unwatched(source: Source) -> bool:
-    """Return whether a source has a markdown file that is not kept in step as a document."""
-    names = (name for name in source.names if name.lower().endswith(SUFFIXES))
-    return source.is_folder and any(source.path.resolve() / name not in source.watched for name in names)
-
-
 def read(source: Source, destination: Destination) -> Records:
     """Read a single file, or all markdown files of a folder in the order of their names."""
     reading = _Reading(format=NAME, destination=destination)

@@ -42,7 +42,6 @@ from ricordo.storage import Snapshot, Store
 from ricordo.text.analyzer import name_key
 from ricordo.text.names import SINGLE, predicate_of
 from ricordo.text.relations import stated_own_names
-from ricordo.text.sentences import plural
 from ricordo.text.tasks import is_done_task, is_open_task
 
 T = TypeVar("T", ImportedPerson, ImportedRelation, ImportedLink, Node)
@@ -174,9 +173,6 @@ async def import_path(
     if chosen.name == markdown.NAME:
         at = from_ms(context.now)
         source.watched = await store.read(lambda tx: documents.watched_files(tx, scope, path.resolve(), at=at))
-        if source.watched and not await asyncio.to_thread(markdown.has_unwatched, source):
-            told = f"{path}: nothing was imported: `watch` already keeps {plural(len(source.watched), 'note')} in step"
-            raise InvalidError(told, hint="to have their lines as facts instead, remove what `documents` lists of it")
     with ExitStack() as stack:
         if chosen.name == complete.NAME and not dry_run:
             export = await asyncio.to_thread(lambda: stack.enter_context(complete.unpacked(path)))

@@ -12,6 +12,7 @@ from ricordo.portability.documents import MAILBOXES, is_document
 from ricordo.portability.importers import agents, chats, complete, conversations, libraries, memories
 from ricordo.portability.records import MALFORMED, NOT_IMPORTED, Destination, Records
 from ricordo.portability.sources import Source
+from ricordo.text.sentences import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +147,10 @@ def parse(source: Source, format: Format, destination: Destination) -> Records:
     except MALFORMED as error:
         hint = "check the file, or choose another format with --format"
         raise InvalidError(f"{source.path} cannot be read as {format.about}: it is malformed", hint=hint) from error
+    if source.watched and not (source.is_folder and records.facts):
+        notes = plural(len(source.watched), "note")
+        told = f"{source.path}: nothing was imported: `watch` already keeps {notes} in step"
+        raise InvalidError(told, hint="to have their lines as facts instead, remove what `documents` lists of it")
     if not (records.messages or records.facts or records.people or records.refused):
         source.check_complete()
     records.refused[:] = [
