@@ -1291,18 +1291,22 @@ def _ends_what_was_introduced(old: Said, new: Said) -> bool:
 
     If the older one only names a relative, what ended may be anything of theirs: "Mira quit the choir".
     """
-    text = new[0][:MAX_CHARS]
-    languages = languages_of(text)
-    clause = _CLAUSE_END.split(text)[0].lower()
-    ends = _expressions(languages).kinds_in(clause) & _OF_AN_END
-    if old[1] != new[1] or not ends or not cues(text, languages).isdisjoint(_NO_NEWS - {"past"} | {"unchanged"}):
-        return False
-    known = _words(languages)
-    begun = next((each for each in _LETTERS.findall(clause) if each not in known.determiners), "")
-    if begun not in _introduced(old[0][:MAX_CHARS].lower()):
+    begun = _ended_by_name(new[0][:MAX_CHARS])
+    if old[1] != new[1] or begun is None or begun not in _introduced(old[0][:MAX_CHARS].lower()):
         return False
     told = _relatives_only_named(old[0])
     return all(each.predicate in NOT_PEOPLE for each in told)
+
+
+@cached(maxsize=4_096)
+def _ended_by_name(text: str) -> str | None:
+    """Return the first word of a statement that begins with an end, but for determiners; None for other statements."""
+    languages = languages_of(text)
+    clause = _CLAUSE_END.split(text)[0].lower()
+    ends = _expressions(languages).kinds_in(clause) & _OF_AN_END
+    if not ends or not cues(text, languages).isdisjoint(_NO_NEWS - {"past"} | {"unchanged"}):
+        return None
+    return next((each for each in _LETTERS.findall(clause) if each not in _words(languages).determiners), "")
 
 
 def _introduced(text: str) -> set[str]:
@@ -1710,9 +1714,8 @@ def _gets_something_else(new: str, before: Topics, shared: Sequence[TopicWord]) 
     """
     text = new[:MAX_CHARS]
     languages = languages_of(text)
-    acquired, expressions = _acquired(languages), _expressions(languages)
-    told = [found for cue in CHANGES for found in expressions.find(text.lower(), cue)]
-    if not told or not all(acquired.search(found.group()) for found in told):
+    acquired = _acquired(languages)
+    if not _only_tells_of_getting(text):
         return False
     subject = {stem for stems in _subject_of(before) for stem in stems}
     values = before.all_stems - subject - _state_values().keys()
@@ -1723,6 +1726,15 @@ def _gets_something_else(new: str, before: Topics, shared: Sequence[TopicWord]) 
         each for each in apart if subject_of(each[1]) is None
     ]  # ", Pixel and Bit", not ", the Golf is my son's now"
     return all(any(_holds_any([word], *each) for each in added) or _is_beside(text, word, languages) for word in shared)
+
+
+@cached(maxsize=4_096)
+def _only_tells_of_getting(text: str) -> bool:
+    """Return whether all words for a change in a statement say that somebody got something."""
+    languages = languages_of(text)
+    expressions, acquired = _expressions(languages), _acquired(languages)
+    told = [found.group() for cue in CHANGES for found in expressions.find(text.lower(), cue)]
+    return bool(told) and all(map(acquired.search, told))
 
 
 def _changes_something_else(new: str, shared: Sequence[TopicWord]) -> bool:
@@ -1778,6 +1790,7 @@ def _units(languages: LanguageSet) -> frozenset[str]:
     return frozenset(stem for word in words for stem in index_terms(word, languages=languages))
 
 
+@cached(maxsize=4_096)
 def _is_long_past(text: str) -> bool:
     """Return whether a statement begins by saying that it is of an earlier time: "I used to work in a bakery"."""
     low = text[:MAX_CHARS].lower()
